@@ -31,7 +31,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it. A folder stands for
 # all that is in it and is not named itself.
 LAYERS = [
-    {"errors", "model", "core/capabilities"},
+    {"errors", "model", "core/capabilities", "core/words"},
     {"core/models"},
     {
         "ledger",
@@ -51,8 +51,10 @@ LAYERS = [
     },
     {
         "result",
+        "core/counts",
         "core/fields",
         "core/fitting",
+        "core/heads",
         "core/lowering",
         "core/restoring",
         "core/turns",

@@ -18,11 +18,14 @@ from msgspec.structs import replace
 
 from .core import source
 from .core.capabilities import LACKED, Capabilities
+from .core.counts import NO_COUNTS, Counts
 from .core.endpoint import Endpoint
 from .core.lowering import lower, omit, roles
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import nearest
 from .core.turns import lose_answer, lose_fields
+from .core.words import NO_STOPS, Stops
+from .core.writing import Writing, wants_calls_run
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
 from .model import (
@@ -69,7 +72,6 @@ _READERS = {facet: f"read_{facet.replace('-', '_')}" for facet in FACETS}
 _WRITERS = {tree: f"write_{facet.replace('-', '_')}" for facet, tree in FACETS.items()}
 
 NOTHING: dict[str, Json] = {}
-COUNTED = ("cache_read", "cache_write", "reasoning")
 
 
 class Guess(Struct, frozen=True):
@@ -147,6 +149,10 @@ class Dialect:
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
+    stops: ClassVar[Stops] = NO_STOPS
+    """Words for the reasons to stop."""
+    counts: ClassVar[Counts] = NO_COUNTS
+    """Where the tokens of a response are counted."""
     can: ClassVar[Capabilities] = Capabilities()
     """What it can express. All else is lowered before it is written; see ``lowering``."""
     lowers: ClassVar[bool] = True
@@ -441,30 +447,21 @@ class Dialect:
                 "reasoning.signature", at, f"a signature of {issuer} is valid for {issuer} only"
             )
 
-    def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
-        """Tokens that are not counted apart, and counts that contradict each other: the sums of
-        their parts are written.
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """The tokens of a response, as the table has them."""
+        return self.counts.read(self, doc, at)
 
-        ``omits``: what nobody counted is left out here; elsewhere it is 0.
-        """
-        extras, can = usage.extras, self.can
-        apart = [name for name in COUNTED if getattr(usage, name) is not None]
-        if apart := [name for name in apart if name not in can.counts]:
-            why = f"{self.name} counts them in its sums alone: {', '.join(apart)}"
-            log.approximated("usage", usage.at, why)
-        ttls = usage.cache_write_ttl
-        if ttls and "usage.cache_ttl" in can.lacks and any(ttls.values()):
-            self.lack("usage.cache_ttl", usage.at, log)
-        if usage.unsaid and not omits and (extras is None or not self.is_home(extras.dialect)):
-            why = f"required by {self.name}, not counted, and written as 0"
-            log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
-        if extras is not None and not self.is_home(extras.dialect):
-            if "iterations" in extras.fields and "input_tokens" in extras.spelling:
-                why = "the tokens of compaction are added to those of the response"
-                log.approximated("usage.inconsistent", usage.at, why)
-            elif any(count is not None for count in extras.spelling.values()):
-                why = "the counts contradict each other; sums of their parts are written"
-                log.approximated("usage.inconsistent", usage.at, why)
+    def put_usage(self, out: dict[str, Json], tree: Response, w: Writing) -> None:
+        """The usage of a response; zeros, where one is required and nobody counted."""
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, w)
+        elif self.counts.required and not w.home:
+            out["usage"] = self.counts.write(self, Usage(), w)
+            w.log.invented("usage", "", f"required by {self.name}, not counted, and written as 0")
+
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        """The counts of a response, with what else was kept of them."""
+        return self.emit(self.counts.write(self, usage, w), usage, w.log)
 
     def lack(self, code: str, at: str, log: Ledger) -> None:
         """A field of a response or an error that this dialect does not have."""
@@ -476,9 +473,41 @@ class Dialect:
             if getattr(tree, key) is not None and f"error.{key}" in self.can.lacks:
                 self.lack(f"error.{key}", tree.at, log)
 
-    def invent_usage(self, at: str, log: Ledger) -> None:
-        """No token was counted, and this dialect requires counts."""
-        log.invented("usage", at, f"required by {self.name}, not counted, and written as 0")
+    def stop_of(self, word: str | None, message: Message) -> Stop | None:
+        """The reason to stop that a word stands for."""
+        return None if word is None else Stop(self.stops.reason(word, message), word, self.name)
+
+    def stop_word(self, candidate: Candidate, w: Writing) -> str | None:
+        """What is written for the reason to stop; None: nothing."""
+        stop = candidate.stop
+        if stop is None:
+            unended = None if w.home else self.stops.unended
+            return None if unended is None else self.invent_stop(candidate, unended, w.log)
+        if self.is_home(stop.dialect):
+            return stop.native
+        word = self.choose_stop(candidate, stop)
+        if word is None:
+            self.lose_stop(candidate, w.log)
+        elif self.stops.reason(word, self.as_read(candidate)) != stop.reason or self.is_unnamed(
+            stop, word
+        ):
+            self.note_stop(candidate, word, w.log)
+        return word
+
+    def lose_stop(self, candidate: Candidate, log: Ledger) -> None:
+        """A stop reason for which there is no word."""
+        assert candidate.stop is not None
+        said = candidate.stop.native or candidate.stop.reason
+        log.dropped("stop.reason", candidate.at, f"{self.name} has no stop reason {said!r}")
+
+    def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
+        """The word for a reason to stop, as the content allows it."""
+        called = self.stops.calls and wants_calls_run(candidate)
+        return self.stops.word("tool-call" if called else stop.reason)
+
+    def as_read(self, candidate: Candidate) -> Message:
+        """What a reader will find of a reply."""
+        return candidate.message
 
     def invent_stop(self, candidate: Candidate, word: str, log: Ledger) -> str:
         """The stop reason where none was given and this dialect requires one."""

@@ -11,6 +11,7 @@ what differs: ``can = replace(OpenAIChat.can, names=NOWHERE)``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -91,6 +92,26 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 NO_CHOICE = Choices(modes=NO_MODE, subsets=NO_MODE, parallel=NO_MODE)
 """No tool choice: the model decides."""
+
+
+class Outputs(Struct, frozen=True, kw_only=True):
+    """The forms that a request can demand of a response."""
+
+    json: Literal["written", "schema", "dropped"] = "written"
+    """What becomes of JSON without a schema; ``schema``: one that takes any object."""
+    schemas: frozenset[type] = frozenset({dict, bool, NoneType})
+    """What a schema may be: an object, True or False, nothing at all."""
+    labels: frozenset[str] = frozenset({"name", "description", "strict"})
+    """What is told of a schema."""
+    named: Literal["never", "labelled", "always"] = "never"
+    """Whether a schema must have a name; ``labelled``: if it has a description or is strict."""
+    alone: bool = False
+    """Whether there is none beside tools."""
+
+
+ANY_OUTPUT = Outputs()
+UNLABELLED: frozenset[str] = frozenset()
+OBJECTS: frozenset[type] = frozenset({dict})
 
 
 class Texts(Struct, frozen=True, kw_only=True):
@@ -295,6 +316,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     again when they are ``wrapped``."""
     strict: bool = True
     """Whether a tool can have its schema enforced."""
+    outputs: Outputs = ANY_OUTPUT
+    """What form of the response a request can demand."""
     choices: Choices = Choices()
     """Which tools may or must be used."""
 
@@ -336,8 +359,6 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     lacks: frozenset[str] = frozenset()
     """Fields of a response or an error that it does not have, by the codes of their losses
     (``LACKED``)."""
-    counts: frozenset[str] = frozenset({"cache_read", "cache_write", "reasoning"})
-    """The tokens that it counts apart; elsewhere they are in the sums alone."""
 
 
 LACKED = {
@@ -349,6 +370,7 @@ LACKED = {
     "logprobs": "token probabilities beside the message",
     "stop.sequence": "the stop sequence that was generated",
     "stop.detail": "details of the end from another dialect",
+    "usage": "token counts",
     "usage.cache_ttl": "the lifetimes of these cached tokens",
     "error.type": "the type of an error",
     "error.code": "the code of an error",
@@ -359,6 +381,9 @@ LACKED = {
 
 NO_ERROR_FIELDS = frozenset({"error.code", "error.param", "error.request_id"})
 """What an error has beside its type and its message."""
+
+HEAD = frozenset({"response.id", "response.model", "response.created"})
+"""What a response says of itself."""
 
 RARE = frozenset({"response.echo", "service_tier", "logprobs", "stop.sequence", "stop.detail"})
 """Fields of a response that few have."""

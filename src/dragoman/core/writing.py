@@ -487,6 +487,28 @@ def may_open(dialect: Dialect, signature: Signature) -> bool:
 UNIONS = frozenset({"oneOf", "allOf", "anyOf"})
 
 
+NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
+"""The schema of a tool that takes nothing."""
+NEEDED = "a tool requires a schema; an empty one is written"
+NO_OBJECT = "the parameters of a tool are an object"
+
+
+def parameters(tool: Tool, log: Ledger, instead: Json = None) -> Json:
+    """The schema of a tool, where it must be an object if there is one."""
+    if tool.schema is None or tool.schema.__class__ is dict:
+        return tool.schema
+    log.approximated("tool.schema", tool.at, NO_OBJECT)
+    return {"type": "object"} if instead is None else instead
+
+
+def needed_parameters(tool: Tool, log: Ledger) -> Json:
+    """The schema of a tool, where every tool has one, and it must be an object."""
+    if tool.schema is None:
+        log.invented("tool.schema", tool.at, NEEDED)
+        return NO_PARAMETERS
+    return parameters(tool, log, NO_PARAMETERS)
+
+
 def object_schema(tool: Tool, log: Ledger) -> Json:
     """The schema of a tool, where only an object may stand at its top."""
     schema = tool.schema
@@ -498,8 +520,7 @@ def object_schema(tool: Tool, log: Ledger) -> Json:
     if schema.__class__ is dict and schema.get("type") == "object":
         return schema
     if schema is None:
-        log.invented("tool.schema", tool.at, "a tool requires a schema; an empty one is written")
-        return {"type": "object", "properties": {}}
+        return needed_parameters(tool, log)
     if schema.__class__ is dict and "type" not in schema:
         # "tools.0.custom.input_schema.type: Field required", says Anthropic; Bedrock the same.
         log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")

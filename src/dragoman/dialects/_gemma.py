@@ -73,6 +73,8 @@ class Gemma(Dialect):
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         caching=cap.NO_MARKS,
         media=cap.NO_MEDIA,
+        candidates=1,
+        lacks=cap.RARE | cap.HEAD,
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:

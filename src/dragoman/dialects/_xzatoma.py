@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from ..core.counts import ALL, INPUT, OUTPUT, Counts
 from ..core.fields import Field, Fields, flag
 from ..core.reading import (
     as_dict,
     encode,
     maybe_dict,
-    maybe_int,
     maybe_list,
     maybe_str,
     need_dict,
@@ -44,7 +44,6 @@ from ..model import (
     Tool,
     ToolCall,
     ToolChoice,
-    Usage,
 )
 from ..streams.base import OneByOne, Said, StreamReader, StreamWriter
 from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
@@ -55,11 +54,13 @@ ANYTHING = (r"[\s\S]", 10_000)
 JOINT, APART = " ", "\n\n"
 DONE = b"[DONE]"
 FIELDS = Fields(Field("stream", flag), keys=("model", "messages", "tools", "tool_choice"))
-COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+COUNTS = Counts({"prompt_tokens": INPUT, "completion_tokens": OUTPUT, "total_tokens": ALL})
 
 
 class Exchanges(ClientErrors):
     """Requests and responses around the messages that the dialect reads and writes."""
+
+    counts = COUNTS
 
     if TYPE_CHECKING:
 
@@ -143,13 +144,6 @@ class Exchanges(ClientErrors):
             extras=self.keep(doc, ("message", "reasoning", "model", "usage")),
         )
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        asked, said = (maybe_int(doc, key, at) for key in COUNTS[:2])
-        usage = Usage(asked or 0, output=said or 0, at=at)
-        sums = totals(usage)
-        spelling: dict[str, Json] = {k: doc.get(k) for k in COUNTS if doc.get(k) != sums[k]}
-        return replace(usage, extras=self.keep(doc, COUNTS, spelling or None))
-
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect), answer=True)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
@@ -157,8 +151,7 @@ class Exchanges(ClientErrors):
         out["message"] = self.write_said(candidate.message, out, w)
         if tree.model is not None:
             out["model"] = tree.model
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, w)
+        self.put_usage(out, tree, w)
         if not w.home:
             self.note_response(tree, candidate, "tool_calls" in out["message"], w)
         return self.emit(out, tree, log)
@@ -195,12 +188,6 @@ class Exchanges(ClientErrors):
         self.lose(candidate.extras, candidate.at, w.log)
         self.note_ended(candidate, called, w.log)
 
-    def write_usage(self, usage: Usage, w: Writing) -> Json:
-        self.note_counts(usage, w.log)
-        out: dict[str, Json] = {**totals(usage), **self.spelling(usage)}
-        out = {key: value for key, value in out.items() if value is not None}
-        return self.emit(out, usage, w.log)
-
     # -- streams ----------------------------------------------------------------------------
 
     def read_stream(self, whole: bool) -> StreamReader:
@@ -208,11 +195,6 @@ class Exchanges(ClientErrors):
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         return MessageWriter(self, log, home)
-
-
-def totals(usage: Usage) -> dict[str, int]:
-    asked, said = usage.input_total, usage.output_total
-    return dict(zip(COUNTS, (asked, said, asked + said), strict=True))
 
 
 class MessageReader(StreamReader):

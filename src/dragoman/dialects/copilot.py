@@ -67,6 +67,7 @@ class Copilot(OpenAIResponses):
     can = replace(
         OpenAIResponses.can,
         choices=replace(OpenAIResponses.can.choices, parallel=cap.NO_MODE),
+        outputs=cap.ANY_OUTPUT,
         refusals=cap.EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=cap.EVERYWHERE),
         reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),

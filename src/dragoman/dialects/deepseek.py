@@ -10,7 +10,7 @@ out of the cache is counted twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -23,16 +23,14 @@ from ..model import (
     Extras,
     Json,
     Message,
-    OutputFormat,
     Reasoning,
     Request,
-    StopReason,
     Thinking,
     ToolChoice,
     Usage,
 )
 from .openai_chat.request import OLD_LIMIT
-from .openai_chat.response import STOP, STOP_WORDS
+from .openai_chat.response import STOPS
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible, compatible
 
@@ -60,6 +58,7 @@ class DeepSeek(Compatible):
     can = replace(
         Compatible.can,
         developer=False,
+        outputs=cap.Outputs(schemas=frozenset()),
         thinking=replace(cap.BY_EFFORT, modes=frozenset({"on", "off"})),
     )
     # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
@@ -74,11 +73,9 @@ class DeepSeek(Compatible):
         .refusing("frequency_penalty", "presence_penalty", why="{name} has no effect in {target}")
     )
     # "insufficient_system_resource: the request is interrupted due to insufficient resource"
-    stops: ClassVar[dict[str, StopReason]] = {**STOP, "insufficient_system_resource": "error"}
-    stop_words: ClassVar[dict[StopReason, str]] = {
-        **STOP_WORDS,
-        "error": "insufficient_system_resource",
-    }
+    stops = STOPS.but(
+        {"insufficient_system_resource": "error"}, {"error": "insufficient_system_resource"}
+    )
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(MARKS.signs(doc), super().sniff(doc))
@@ -129,14 +126,6 @@ class DeepSeek(Compatible):
         out["thinking"] = {"type": "disabled" if config.mode == "off" else "enabled"}
         return super().write_effort(out, replace(config, mode=None), w)
 
-    def write_output(self, form: OutputFormat, w: Writing) -> Json:
-        if form.kind == "schema" and not w.home:
-            w.log.approximated(
-                "output", form.at, f"{self.name} has JSON output without a schema only"
-            )
-            form = OutputFormat("json", at=form.at, extras=form.extras)
-        return super().write_output(form, w)
-
     # -- messages ---------------------------------------------------------------------------
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
@@ -176,10 +165,9 @@ class DeepSeek(Compatible):
             blanks[key] = None
         return replace(usage, extras=replace(extras, blanks=blanks))
 
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
-        out = super().write_usage(usage, log)
-        home = usage.extras is not None and self.is_home(usage.extras.dialect)
-        if usage.cache_read is not None and not home:
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = super().write_usage(usage, w)
+        if usage.cache_read is not None and not w.home:
             out |= {HIT: usage.cache_read, MISS: usage.input_total - usage.cache_read}
         return out
 

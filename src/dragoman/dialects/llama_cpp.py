@@ -50,6 +50,7 @@ class LlamaCpp(Continuing):
     can = replace(
         Continuing.can,
         choices=replace(Continuing.can.choices, modes=cap.MODES - {"named"}),
+        outputs=cap.Outputs(named="labelled"),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
         thinking=replace(cap.BY_EFFORT, budgets=True),
         result_names=True,  # common/chat.cpp, common_chat_msgs_parse_oaicompat

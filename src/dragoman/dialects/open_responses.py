@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 
 from msgspec.structs import replace
 
+from ..core import capabilities as cap
 from ..core.endpoint import Endpoint
 from ..core.fields import Field, number, text
 from ..core.walk import rebuild
@@ -22,7 +23,6 @@ from ..ledger import Ledger
 from ..lint.evidence import Verdict, objects, told_by
 from ..model import (
     Json,
-    OutputFormat,
     Request,
     Tool,
     ToolCall,
@@ -63,6 +63,7 @@ class OpenResponses(OpenAIResponses):
         OpenAIResponses.can,
         tools=frozenset(),
         freeform="wrapped",
+        outputs=cap.Outputs(json="schema", schemas=cap.OBJECTS, named="always"),
         reasoning=replace(REASONING, signatures=frozenset({("open-responses", "encrypted")})),
         # https://github.com/openresponses/openresponses, schema/configuration.tsp
         thinking=replace(THINKING, efforts=("low", "medium", "high", "xhigh")),
@@ -96,15 +97,6 @@ class OpenResponses(OpenAIResponses):
         if not home:
             writer.wrap_freeform()
         return writer
-
-    def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
-        """There: ``TextFormatParam``, a text or a schema."""
-        if form.kind == "text" or w.home or form.schema.__class__ is dict:
-            return super().write_output(form, w)
-        w.log.approximated("output", form.at, f"{self.name} has JSON output with a schema only")
-        any_object = {"type": "object"}
-        name = form.name or "answer"
-        return super().write_output(replace(form, kind="schema", name=name, schema=any_object), w)
 
 
 def typed(doc: Json) -> Json:

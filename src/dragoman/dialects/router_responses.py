@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
+from ..core.counts import Counts
 from ..core.models import DEFAULT, Models
 from ..core.reading import compact, maybe_str
 from ..core.writing import object_of
@@ -64,7 +65,7 @@ from .openai_responses import rules as official
 from .openai_responses import sniff as signs
 from .openai_responses.calls import TOOL_RESULT_KEYS
 from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
-from .openai_responses.response import Responses
+from .openai_responses.response import COUNTS, Responses
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
@@ -136,7 +137,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     aliases = ("router",)
     history = "input"
     names_calls = False
-    counts_all = False
+    counts = Counts(COUNTS.rows)
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
         "openai-responses": OpenAIResponses.shared["router-responses"],

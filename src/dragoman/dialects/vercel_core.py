@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
+from ..core.counts import INPUT, OUTPUT, Counts
 from ..core.fields import Field, whole
 from ..core.reading import (
     as_dict,
     expected,
-    maybe_int,
     maybe_list,
     maybe_str,
     need_str,
-    uncounted,
 )
 from ..core.signers import signer
 from ..core.writing import Writing, note_joined
@@ -83,7 +82,6 @@ class VercelCore(VercelModelV5):
     can = replace(
         VercelModelV5.can,
         item_ids=cap.HISTORY,
-        counts=frozenset(),
         media=replace(
             VercelModelV5.can.media,
             kinds={
@@ -278,18 +276,10 @@ class VercelCore(VercelModelV5):
         out = {key: value for key, value in out.items() if value is not None}
         return self.emit(out, call, w.log)
 
-    omits = False
+    counts = Counts({"promptTokens": INPUT, "completionTokens": OUTPUT}, required=True)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        asked, said = maybe_int(doc, "promptTokens", at), maybe_int(doc, "completionTokens", at)
-        known = self.write_counts(Usage(asked or 0, output=said or 0))
-        counts = {k: doc[k] for k in known if k in doc}
-        extras = self.keep(doc, known, {"counts": counts} if counts != known else None)
-        unsaid = uncounted(asked, said)
-        return Usage(asked or 0, output=said or 0, unsaid=unsaid, at=at, extras=extras)
-
-    def write_counts(self, usage: Usage) -> dict[str, Json]:
-        return {"promptTokens": usage.input_total, "completionTokens": usage.output_total}
+        return self.counts.read(self, doc, at)
 
 
 def is_mere_text(block: Block) -> bool:

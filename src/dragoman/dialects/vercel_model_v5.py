@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from .vercel_model import FILES, FORMS
+from .vercel_model.response import FLAT
 from .vercel_model_v6 import VercelModelV6
 
 
@@ -18,6 +19,7 @@ class VercelModelV5(VercelModelV6):
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
     system_lists = False
     nested = False
+    counts = FLAT
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),
@@ -28,7 +30,6 @@ class VercelModelV5(VercelModelV6):
     can = replace(
         VercelModelV6.can,
         strict=False,
-        counts=frozenset({"cache_read", "reasoning"}),
         media=replace(
             VercelModelV6.can.media,
             results=dict.fromkeys(

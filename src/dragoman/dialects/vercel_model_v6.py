@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..core import capabilities as cap
 from .vercel_model import FORMS, RESULTS, VercelModel
 from .vercel_model.read_parts import FILE_ID
+from .vercel_model.response import STOPS
 
 
 class VercelModelV6(VercelModel):
@@ -35,7 +36,7 @@ class VercelModelV6(VercelModel):
     image_parts = True
     references = False
     file_ids = True
-    interrupts = False
+    stops = STOPS.but({}, {"cancelled": "other"})  # an answer cannot be interrupted
     said: ClassVar[dict[str, frozenset[str]]] = {
         **VercelModel.said,
         "assistant": VercelModel.said["assistant"] - {"reasoning-file", "custom"},

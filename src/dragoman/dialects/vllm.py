@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from ..core import capabilities as cap
 from ..core.fields import Field, strings, whole
+from ..core.lowering.outputs import name_schema
 from ..core.writing import Writing
 from ..lint.evidence import Verdict, told_by
-from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
+from ..model import Candidate, ErrorKind, Json, OutputFormat, Request
 from ._openai import ERROR_TYPES, ERRORS
-from .openai_chat.response import STOP, STOP_WORDS
+from .openai_chat.response import COUNTS, STOPS
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import CONTINUE, MORE_MEDIA, OMITTED, Continuing, compatible
 
@@ -43,6 +44,7 @@ class VLLM(Continuing):
         Continuing.can,
         lacks=Continuing.can.lacks - {"stop.sequence"},
         thinking=replace(cap.BY_EFFORT, budgets=True, displays=(OMITTED,)),
+        outputs=cap.Outputs(named="labelled"),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
     )
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
@@ -68,8 +70,7 @@ class VLLM(Continuing):
         },
     ).refusing("verbosity", "store", "metadata", "cache_key")
     # vllm/v1/engine/__init__.py: FINISH_REASON_STRINGS
-    stops: ClassVar[dict[str, StopReason]] = {**STOP, "abort": "cancelled", "repetition": "error"}
-    stop_words: ClassVar[dict[StopReason, str]] = {**STOP_WORDS, "cancelled": "abort"}
+    stops = STOPS.but({"abort": "cancelled", "repetition": "error"})
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,
         # vllm/entrypoints/serve/exception_handling/error_response.py, middleware/authenticate.py
@@ -88,7 +89,8 @@ class VLLM(Continuing):
         "server": "InternalServerError",
         "overloaded": "ServiceUnavailableError",
     }
-    written_key = "created_cache_tokens"  # vllm/entrypoints/serve/engine/protocol.py
+    # vllm/entrypoints/serve/engine/protocol.py
+    counts = COUNTS.but({"prompt_tokens_details/created_cache_tokens": ("cache_write",)})
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(MARKS.signs(doc), super().sniff(doc))
@@ -119,7 +121,11 @@ class VLLM(Continuing):
         key = None if form is None else self.spelling(form).get("key")
         # "You can only either use constraints for structured outputs or tools, not both."
         named = tree.tool_choice is not None and tree.tool_choice.mode == "named"
-        if form is None or not (key or (self.is_bare(form, w) and not named)):
+        bare = form is not None and self.is_bare(form, w)
+        if form is not None and bare and named:
+            named_form = name_schema(form, self, w.log)
+            tree = replace(tree, params=replace(tree.params, output=named_form))
+        if form is None or not (key or (bare and not named)):
             return super().write_params(out, tree, w)
         super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
         out[key or STRUCTURED] = form.schema if key == GUIDED else {"json": form.schema}

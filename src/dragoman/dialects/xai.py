@@ -86,8 +86,8 @@ class XAI(Compatible):
         usage = super().read_usage(doc, at)  # counted as OpenAI does
         return replace(usage, extras=self.respell(usage.extras, within=None))
 
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
-        out = super().write_usage(usage, log)
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = super().write_usage(usage, w)
         if usage.reasoning and "within" not in self.spelling(usage):
             out["completion_tokens"] -= usage.reasoning
         return out

@@ -65,7 +65,6 @@ class Xzatoma(Exchanges):
         media=cap.NO_MEDIA,
         candidates=1,
         lacks=cap.RARE | {"response.id", "response.created", "error.param", "error.request_id"},
-        counts=frozenset(),
         result_names=False,
     )
     whole_events = True

@@ -26,6 +26,9 @@ Of tools:
 - ``search``: a tool search that the client runs. Elsewhere it is a function, and what it finds is
   named in its result and joins the tools of the request.
 
+Of the form that a response should have: JSON without a schema, schemas that are no objects, names
+and descriptions of schemas.
+
 Of tool choices: modes, subsets of tools, whether calls may be parallel, and choices that only one
 dialect knows.
 
@@ -45,8 +48,8 @@ from msgspec.structs import replace
 
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
-from ..capabilities import ALL_MARKS
-from . import caching, choices, messages, responses, roles, thinking, tools
+from ..capabilities import ALL_MARKS, ANY_OUTPUT
+from . import caching, choices, messages, outputs, responses, roles, thinking, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -70,6 +73,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         special = tools.are_special(tree.tools or (), to.can)
         if special or not messages.fit(tree.messages, to.can, "history"):
             tree = _request(tree, Messages(to, log, "history", tree.model))
+        if tree.params.output is not None and to.can.outputs is not ANY_OUTPUT:
+            tree = outputs.request(tree, to, log)
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):

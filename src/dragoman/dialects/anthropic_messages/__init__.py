@@ -77,6 +77,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
     can = cap.Capabilities(
+        outputs=cap.Outputs(json="dropped", schemas=frozenset({dict, bool}), labels=cap.UNLABELLED),
         tools=frozenset({"deferred"}),
         freeform="wrapped",
         choices=cap.Choices(

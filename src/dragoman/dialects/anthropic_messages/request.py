@@ -330,16 +330,9 @@ class Requests(Turns):
         self.lose(config.extras, config.at, w.log)
 
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
-        if form.kind != "schema" or form.schema is None:
-            if form.kind != "text":  # which needs no saying
-                w.log.dropped("output", form.at, f"{self.name} has JSON output with a schema only")
+        if form.kind == "text":  # which needs no saying
             self.lose(form.extras, form.at, w.log)
             return
-        for key in ("name", "description", "strict"):
-            if getattr(form, key) is not None:
-                w.log.dropped(
-                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
-                )
         schema = form.schema
         if not w.home:
             schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)

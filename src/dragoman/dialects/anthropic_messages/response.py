@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core import heads
+from ...core.counts import OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
     maybe_int,
     maybe_str,
     need_list,
-    uncounted,
 )
 from ...core.turns import note_error_type
-from ...core.writing import wants_calls_run
+from ...core.words import Stops
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -26,7 +28,6 @@ from ...model import (
     Message,
     Response,
     Stop,
-    StopReason,
     Text,
     Usage,
 )
@@ -34,17 +35,19 @@ from .blocks import NAME
 from .request import Requests
 
 # https://docs.claude.com/en/api/messages#response-stop-reason
-STOP: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "stop-sequence",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "context",
-    "tool_use": "tool-call",
-    "refusal": "filter",
-    "pause_turn": "pause",
-    "compaction": "compaction",
-}
-STOP_WORDS = {reason: word for word, reason in STOP.items()}
+STOPS = Stops(
+    {
+        "end_turn": "end",
+        "stop_sequence": "stop-sequence",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "context",
+        "tool_use": "tool-call",
+        "refusal": "filter",
+        "pause_turn": "pause",
+        "compaction": "compaction",
+    },
+    calls=True,
+)
 
 # https://docs.claude.com/en/api/errors
 ERRORS: dict[str, ErrorKind] = {
@@ -68,21 +71,23 @@ RESPONSE_KEYS = frozenset(
 )
 USUAL = {"type": "message", "role": "assistant"}
 STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
-USAGE_KEYS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
+COUNTS = Counts(
+    {
+        "input_tokens": ("input",),
+        "output_tokens": OUTPUT,
+        "cache_creation_input_tokens": ("cache_write",),
+        "cache_read_input_tokens": ("cache_read",),
+        "output_tokens_details/thinking_tokens": ("reasoning",),
+    },
+    required=True,
 )
-
-
-COUNTED = (
-    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-)  # fmt: skip
 
 
 class Responses(Requests):
     """Reading and writing answers."""
+
+    stops = STOPS
+    counts = COUNTS
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -90,79 +95,60 @@ class Responses(Requests):
             return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
         blocks = tuple(self.read_blocks(need_list(doc, "content", ""), "/content"))
         usage = maybe_dict(doc, "usage", "")
-        stop = self.read_stop(doc)
+        message = Message("assistant", blocks, at="")
+        stop = self.read_stop(doc, message)
         taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
         if doc.get("type") != "message" or doc.get("role") != "assistant":
             taken = taken - {key for key, usual in USUAL.items() if doc.get(key) != usual}
         return Response(
             maybe_str(doc, "id", ""),
             maybe_str(doc, "model", ""),
-            (Candidate(Message("assistant", blocks, at=""), stop, at=""),),
+            (Candidate(message, stop, at=""),),
             None if usage is None else self.read_usage(usage, "/usage"),
             dialect=NAME,
             extras=self.keep(doc, taken),
         )
 
-    def read_stop(self, doc: dict[str, Json]) -> Stop | None:
-        word = maybe_str(doc, "stop_reason", "")
-        if word is None:
+    def read_stop(self, doc: dict[str, Json], message: Message) -> Stop | None:
+        stop = self.stop_of(maybe_str(doc, "stop_reason", ""), message)
+        if stop is None:
             return None
         sequence = maybe_str(doc, "stop_sequence", "")
-        reason = STOP.get(word, "other")
-        return Stop(reason, word, NAME, sequence, doc.get("stop_details"))
+        return replace(stop, sequence=sequence, detail=doc.get("stop_details"))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        details = maybe_dict(doc, "output_tokens_details", at) or {}
         created = maybe_dict(doc, "cache_creation", at)
-        reasoning = maybe_int(details, "thinking_tokens", at)
-        output = maybe_int(doc, "output_tokens", at) or 0
-        ttl = None
-        if created is not None:
-            counts = {t: maybe_int(created, key, at) for t, key in TTLS.items()}
-            ttl = {t: count for t, count in counts.items() if count is not None}
-        written = maybe_int(doc, "cache_creation_input_tokens", at)
-        spelling: dict[str, Json] = {}  # counts that contradict each other
-        if written is None and ttl:
-            written = sum(ttl.values())
-        if reasoning is not None and reasoning > output:
-            spelling["output_tokens"] = output
-        partly = {
-            "output_tokens_details": ("thinking_tokens",),
-            "cache_creation": tuple(TTLS.values()),
-        }
-        usage = Usage(
-            maybe_int(doc, "input_tokens", at) or 0,
-            maybe_int(doc, "cache_read_input_tokens", at),
-            written,
-            ttl or None,
-            max(output - (reasoning or 0), 0),
-            reasoning,
-            uncounted(doc.get("input_tokens"), doc.get("output_tokens")),
-            at=at,
-            extras=self.keep(doc, USAGE_KEYS, spelling, partly=partly),
-        )
-        iterations = doc.get("iterations")
-        return usage if not iterations else self.with_compaction(usage, doc, iterations)
+        if created is None and not doc.get("iterations"):
+            return super().read_usage(doc, at)
+        usage = self.counts.read(self, doc, at, partly={"cache_creation": TTLS.values()})
+        counts = {t: maybe_int(created or {}, key, at) for t, key in TTLS.items()}
+        ttl = {t: count for t, count in counts.items() if count is not None}
+        if ttl:
+            written = sum(ttl.values()) if usage.cache_write is None else usage.cache_write
+            usage = replace(usage, cache_write=written, cache_write_ttl=ttl)
+        return self.with_compaction(usage, doc)
 
-    def with_compaction(self, usage: Usage, doc: dict[str, Json], iterations: Json) -> Usage:
+    def with_compaction(self, usage: Usage, doc: dict[str, Json]) -> Usage:
         """ "A `compaction` entry's tokens are not included in the top-level `usage` fields"
         (anthropic, PyPI, types/beta/beta_usage.py). Those of an advisor are another model's.
         """
+        entries = doc.get("iterations")
         found = [
             entry
-            for entry in (iterations if iterations.__class__ is list else ())
+            for entry in (entries if entries.__class__ is list else ())
             if entry.__class__ is dict and entry.get("type") == "compaction"
         ]
-        sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in COUNTED}
+        keys = self.counts.top
+        sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in keys}
         if not any(sums.values()):
             return usage
-        spelling = {key: doc.get(key) for key in COUNTED}
+        spelling = {key: doc.get(key) for key in keys}
         extras = self.respell(usage.extras, **spelling)
-        more_in, more_out, read, written = sums.values()
+        read, written = sums["cache_read_input_tokens"], sums["cache_creation_input_tokens"]
         return replace(
             usage,
-            input=usage.input + more_in,
-            output=usage.output + more_out,
+            input=usage.input + sums["input_tokens"],
+            output=usage.output + sums["output_tokens"],
             cache_read=usage.cache_read if not read else (usage.cache_read or 0) + read,
             cache_write=usage.cache_write if not written else (usage.cache_write or 0) + written,
             extras=extras,
@@ -172,62 +158,35 @@ class Responses(Requests):
         w = self.writing(log, tree.dialect, answer=True)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         message = candidate.message
-        out: dict[str, Json] = {"id": tree.id, **USUAL, "model": tree.model}
-        if tree.id is None and not w.home:
-            out["id"] = log.ids("msg") if log.ids else "msg_1"
-            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
-        if tree.model is None and not w.home:
-            out["model"] = ""
-            log.invented("response.model", "", "an answer names its model")
+        out: dict[str, Json] = {"id": None, **USUAL, "model": None}
+        heads.put_id(self, out, tree, w, "msg_1")
+        heads.put_model(self, out, tree, w)
         content = message.content if w.home else self.fit_assistant(message.content, w)
         out["content"] = self.write_blocks(content, w)
-        self.write_stop(out, candidate, log)
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, log)
-        elif not w.home:
-            out["usage"] = {"input_tokens": 0, "output_tokens": 0}
-            self.invent_usage("", log)
+        self.write_stop(out, candidate, w)
+        self.put_usage(out, tree, w)
         self.lose(candidate.extras, candidate.at, log)
         self.lose(message.extras, message.at, log)
         return self.emit(out, tree, log)
 
-    def write_stop(self, out: dict[str, Json], candidate: Candidate, log: Ledger) -> None:
-        stop = candidate.stop
-        out["stop_reason"] = out["stop_sequence"] = None
-        if stop is None:
-            return  # null: it has not ended, as far as anybody knows
-        if self.is_home(stop.dialect):
-            out["stop_reason"] = stop.native
-            if stop.detail is not None:
-                out["stop_details"] = stop.detail
-        else:
-            word = STOP_WORDS.get(stop.reason)
-            if word is None and wants_calls_run(candidate):
-                word = "tool_use"
-                self.note_stop(candidate, word, log)
-            out["stop_reason"] = word
-            if word is None:
-                why = f"{self.name} has no stop reason {stop.native or stop.reason!r}"
-                log.dropped("stop.reason", candidate.at, why)
-        out["stop_sequence"] = stop.sequence
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+        """Null: it has not ended, as far as anybody knows."""
+        out["stop_reason"] = self.stop_word(candidate, w)
+        out["stop_sequence"] = None
+        if candidate.stop is not None:
+            out["stop_sequence"] = candidate.stop.sequence
+            if candidate.stop.detail is not None and self.is_home(candidate.stop.dialect):
+                out["stop_details"] = candidate.stop.detail
 
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
-        out: dict[str, Json] = {"input_tokens": usage.input, "output_tokens": usage.output_total}
-        if usage.cache_write is not None:
-            out["cache_creation_input_tokens"] = usage.cache_write
-        if usage.cache_read is not None:
-            out["cache_read_input_tokens"] = usage.cache_read
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = self.counts.write(self, usage, w)
         if usage.cache_write_ttl:
             known = {TTLS[t]: n for t, n in usage.cache_write_ttl.items() if t in TTLS}
             if len(known) == len(usage.cache_write_ttl):
                 out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
             else:
-                self.lack("usage.cache_ttl", usage.at, log)
-        self.note_counts(usage, log)
-        if usage.reasoning is not None:
-            out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
-        out |= {key: n for key, n in self.spelling(usage).items() if n is not None}
-        return self.emit(out, usage, log)
+                self.lack("usage.cache_ttl", usage.at, w.log)
+        return self.emit(out, usage, w.log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """A citation in an answer may name a file, and a text may be empty; not in a history."""

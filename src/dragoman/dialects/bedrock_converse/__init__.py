@@ -35,6 +35,11 @@ class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
     can = cap.Capabilities(
+        outputs=cap.Outputs(
+            json="dropped",
+            schemas=frozenset({dict, bool}),
+            labels=frozenset({"name", "description"}),
+        ),
         freeform="wrapped",
         choices=cap.Choices(
             modes=cap.MODES - {"none"}, subsets=cap.NO_MODE, parallel=cap.NO_MODE, omits="unused"
@@ -78,7 +83,6 @@ class BedrockConverse(Sniff, Responses):
         lacks=cap.RARE
         | cap.NO_ERROR_FIELDS
         | {"response.id", "response.model", "response.created"},
-        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})

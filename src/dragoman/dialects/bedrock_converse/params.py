@@ -174,9 +174,7 @@ class ParamFields(Turns):
             out["outputConfig"] = {"effort": config.effort}
 
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: Said) -> None:
-        if form.kind != "schema" or form.schema is None:
-            if form.kind != "text":  # which needs no saying
-                w.log.dropped("output", form.at, f"{self.name} has JSON output with a schema only")
+        if form.kind == "text":
             self.lose(form.extras, form.at, w.log)
             return
         schema = form.schema
@@ -186,8 +184,6 @@ class ParamFields(Turns):
         for key in ("name", "description"):
             if (value := getattr(form, key)) is not None:
                 found[key] = value
-        if form.strict is not None:
-            w.log.dropped("output.strict", form.at, f"{self.name} always enforces a schema")
         found = self.emit(found, form, w.log)
         said = {"type": "json_schema", "structure": {"jsonSchema": found}}
         out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}

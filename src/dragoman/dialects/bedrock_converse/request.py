@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ...core import fitting
 from ...core.models import Facts, Models
 from ...core.reading import as_dict, maybe_dict, maybe_str, need_list
+from ...core.writing import NO_PARAMETERS
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -42,7 +43,6 @@ from .._claude_turns import (
 from .._nine import ID_RULE, Nine
 from .params import FIELDS, MORE, ParamFields
 from .read_blocks import NAME
-from .tools import NOTHING_NEEDED
 from .write_blocks import Said
 
 MOST_MARKS = 4
@@ -197,9 +197,7 @@ class Requests(ParamFields):
 
     def invent_tool(self, name: str, at: str, w: Said) -> Json:
         w.log.invented("tool", at, "what the conversation uses must be defined; it takes nothing")
-        return {
-            "toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NOTHING_NEEDED}}
-        }
+        return {"toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NO_PARAMETERS}}}
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(maker_of(tree.model, log.models), tree.model)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.counts import ALL, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
-    maybe_int,
     maybe_str,
     need_dict,
     need_list,
-    uncounted,
 )
 from ...core.turns import note_error_type
-from ...core.writing import wants_calls_run
+from ...core.words import Stops
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -25,8 +25,6 @@ from ...model import (
     Json,
     Message,
     Response,
-    Stop,
-    StopReason,
     Text,
     ToolCall,
     Usage,
@@ -34,19 +32,22 @@ from ...model import (
 from .request import Requests
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
-# Where two words mean the same, the last one is written.
-STOP: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "stop-sequence",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "context",
-    "tool_use": "tool-call",
-    "guardrail_intervened": "filter",
-    "content_filtered": "filter",
-    "malformed_tool_use": "error",
-    "malformed_model_output": "error",
-}
-STOP_WORDS = {reason: word for word, reason in STOP.items()}
+STOPS = Stops(
+    {
+        "end_turn": "end",
+        "stop_sequence": "stop-sequence",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "context",
+        "tool_use": "tool-call",
+        "content_filtered": "filter",
+        "guardrail_intervened": "filter",
+        "malformed_model_output": "error",
+        "malformed_tool_use": "error",
+    },
+    rest="malformed_model_output",  # a reason is demanded; it must not look like success
+    unended="max_tokens",
+    calls=True,
+)
 
 # The same page, Errors, and CommonErrors.html beside it. The last of a kind is written.
 ERRORS: dict[str, ErrorKind] = {
@@ -73,8 +74,15 @@ NEAREST: dict[ErrorKind, str] = {
     "too-large": "ValidationException",
 }
 RESPONSE_KEYS = frozenset({"output", "stopReason", "usage"})
-USAGE_KEYS = frozenset(
-    {"inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}
+COUNTS = Counts(
+    {
+        "inputTokens": ("input",),
+        "outputTokens": OUTPUT,
+        "totalTokens": ALL,
+        "cacheReadInputTokens": ("cache_read",),
+        "cacheWriteInputTokens": ("cache_write",),
+    },
+    required=True,
 )
 # The counts of the cache come twice, under an old name as well.
 TWICE = {
@@ -85,6 +93,9 @@ TWICE = {
 
 class Responses(Requests):
     """Reading and writing answers."""
+
+    stops = STOPS
+    counts = COUNTS
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -99,8 +110,8 @@ class Responses(Requests):
         if role != "assistant":
             extras = self.respell(extras, role=role)
         word = maybe_str(doc, "stopReason", "")
-        stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
         said = Message("assistant", blocks, at=at, extras=extras)
+        stop = self.stop_of(word, said)
         usage = maybe_dict(doc, "usage", "")
         tier = maybe_dict(doc, "serviceTier", "")
         return Response(
@@ -116,30 +127,16 @@ class Responses(Requests):
         )
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        counts = [maybe_int(doc, key, at) for key in ("inputTokens", "outputTokens")]
-        read = maybe_int(doc, "cacheReadInputTokens", at)
-        written = maybe_int(doc, "cacheWriteInputTokens", at)
-        total = maybe_int(doc, "totalTokens", at)
-        spelling: dict[str, Json] = {
-            key: None
-            for key in ("inputTokens", "outputTokens", "totalTokens")
-            if doc.get(key) is None
-        }
-        if total is not None and total != sum(n or 0 for n in (*counts, read, written)):
-            spelling["totalTokens"] = total
         ttl = ttl_of(doc.get("cacheDetails"))
-        taken = USAGE_KEYS if ttl is None else USAGE_KEYS | {"cacheDetails"}
-        extras = self.keep(doc, taken, spelling)
+        usage = self.counts.read(self, doc, at, () if ttl is None else ("cacheDetails",))
+        extras = usage.extras
         if extras is not None and not TWICE.keys().isdisjoint(extras.fields):
             twice = {
                 k: v for k, v in extras.fields.items() if k in TWICE and doc.get(TWICE[k]) == v
             }
             fields = {k: v for k, v in extras.fields.items() if k not in twice}
             extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
-        return Usage(
-            counts[0] or 0, read, written, ttl, counts[1] or 0, None, uncounted(*counts),
-            at=at, extras=extras,
-        )  # fmt: skip
+        return replace(usage, cache_write_ttl=ttl, extras=extras)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -150,16 +147,9 @@ class Responses(Requests):
         content = message.content if w.home else self.fit_assistant(message.content, w)
         said = self.write_message(message, self.write_blocks(content, w), log)
         out: dict[str, Json] = {"output": {"message": said}}
-        if candidate.stop is not None:
-            self.write_stop(out, candidate, candidate.stop, log)
-        elif not w.home:
-            # what may be cut must not look complete
-            out["stopReason"] = self.invent_stop(candidate, "max_tokens", log)
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, log)
-        elif not w.home:
-            out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
-            self.invent_usage("", log)
+        if (word := self.stop_word(candidate, w)) is not None:
+            out["stopReason"] = word
+        self.put_usage(out, tree, w)
         if tree.service_tier is not None and w.home:
             out["serviceTier"] = {"type": tree.service_tier}
         if not w.home:
@@ -176,29 +166,8 @@ class Responses(Requests):
                 del out["role"]
         return self.emit(out, message, log)
 
-    def write_stop(
-        self, out: dict[str, Json], candidate: Candidate, stop: Stop, log: Ledger
-    ) -> None:
-        if self.is_home(stop.dialect):
-            out["stopReason"] = stop.native
-            return
-        word = STOP_WORDS.get(stop.reason)
-        if word is None:
-            # A reason is demanded; it must not look like success, unless there are calls to run.
-            word = "tool_use" if wants_calls_run(candidate) else "malformed_model_output"
-            self.note_stop(candidate, word, log)
-        out["stopReason"] = word
-
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
-        out: dict[str, Json] = {
-            "inputTokens": usage.input,
-            "outputTokens": usage.output_total,
-            "totalTokens": usage.input_total + usage.output_total,
-        }
-        if usage.cache_read is not None:
-            out["cacheReadInputTokens"] = usage.cache_read
-        if usage.cache_write is not None:
-            out["cacheWriteInputTokens"] = usage.cache_write
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = self.counts.write(self, usage, w)
         if usage.cache_write_ttl:
             if usage.cache_write_ttl.keys() <= {"5m", "1h"}:
                 out["cacheDetails"] = [
@@ -206,13 +175,8 @@ class Responses(Requests):
                     for ttl, count in usage.cache_write_ttl.items()
                 ]
             else:
-                self.lack("usage.cache_ttl", usage.at, log)
-        self.note_counts(usage, log)
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
-        return self.emit(out, usage, log)
+                self.lack("usage.cache_ttl", usage.at, w.log)
+        return self.emit(out, usage, w.log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """A text of an answer may be blank, and a call may bear a type; not in a history."""

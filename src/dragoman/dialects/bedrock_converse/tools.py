@@ -23,7 +23,6 @@ from .write_blocks import Said, WriteBlocks
 
 SCHEMA = "/toolSpec/inputSchema/json"
 SPEC_KEYS = frozenset({"name", "description", "inputSchema", "strict"})
-NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
 MODES = {"auto": "auto", "any": "required", "tool": "named"}
 WORDS = {mode: word for word, mode in MODES.items()}
 

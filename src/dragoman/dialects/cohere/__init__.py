@@ -31,6 +31,7 @@ class Cohere(Rules, Sniff, Responses):
     pairs = True
     can = cap.Capabilities(
         unfit=cap.RESULTS_APART,
+        outputs=cap.Outputs(schemas=cap.OBJECTS, labels=cap.UNLABELLED, alone=True),
         freeform="wrapped",
         choices=cap.Choices(
             modes=frozenset({"none", "required"}),
@@ -65,7 +66,6 @@ class Cohere(Rules, Sniff, Responses):
         ),
         candidates=1,
         lacks=cap.RARE | {"response.model", "response.created", "error.code", "error.param"},
-        counts=frozenset({"cache_read", "reasoning"}),
         result_names=False,
     )
     stream_signs = (("type", "message-start"), ("type", "content-start"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from ...core import fitting
 from ...core.fields import Field, Fields, flag, number, strings, whole
 from ...core.models import UNKNOWN
@@ -125,11 +123,6 @@ class Requests(Tools):
             tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
         form = tree.params.output
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
-        if tools and form is not None and form.kind != "text" and not w.home:
-            # "not supported when used in combinations with the `documents` or `tools` parameters"
-            log.dropped("output", form.at, f"{self.name} has no response format beside tools")
-            form = None
-            tree = replace(tree, params=replace(tree.params, output=None))
         # "invalid request: response_format is not supported with RAG."
         w.beside = w.home or form is None or form.kind == "text"
         out: dict[str, Json] = {}
@@ -187,16 +180,8 @@ class Requests(Tools):
             self.lose(form.extras, form.at, w.log)
             return  # as it goes without saying
         said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
-        for key in ("name", "description", "strict"):
-            if getattr(form, key) is not None:
-                w.log.dropped(
-                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
-                )
         if form.kind == "schema":
-            if form.schema.__class__ is dict or w.home:
-                said[self.spelling(form).get("key", "json_schema")] = form.schema
-            else:
-                w.log.approximated("output", form.at, f"a schema of {self.name} is an object")
+            said[self.spelling(form).get("key", "json_schema")] = form.schema
         out["response_format"] = self.emit(said, form, w.log)
 
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:

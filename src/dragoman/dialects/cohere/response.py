@@ -6,15 +6,17 @@ import re
 
 from msgspec.structs import replace
 
+from ...core import heads
+from ...core.counts import INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     expected,
     maybe_dict,
     maybe_str,
     need_dict,
-    uncounted,
 )
-from ...core.writing import wants_calls_run
+from ...core.words import Stops
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -22,43 +24,46 @@ from ...model import (
     Extras,
     Failure,
     Json,
-    Message,
     Response,
-    Stop,
-    StopReason,
     Usage,
 )
 from .documents import CohereWriting, respell
 from .request import Requests
 
 # https://docs.cohere.com/reference/chat, finish_reason; the last two are of version 1.
-STOP: dict[str, StopReason] = {
-    "COMPLETE": "end",
-    "STOP_SEQUENCE": "stop-sequence",
-    "MAX_TOKENS": "length",
-    "TOOL_CALL": "tool-call",
-    "ERROR": "error",
-    "TIMEOUT": "error",
-    "ERROR_LIMIT": "context",
-    "ERROR_TOXIC": "filter",
-}
-# What stands for each reason here; a cut answer must not look complete.
-STOP_WORDS: dict[StopReason, str] = {
-    "end": "COMPLETE",
-    "stop-sequence": "STOP_SEQUENCE",
-    "length": "MAX_TOKENS",
-    "context": "MAX_TOKENS",
-    "tool-call": "TOOL_CALL",
-    "filter": "ERROR",
-    "pause": "MAX_TOKENS",
-    "compaction": "MAX_TOKENS",
-    "cancelled": "ERROR",
-    "error": "ERROR",
-    "unfinished": "ERROR",
-    "other": "COMPLETE",
-}
+STOPS = Stops(
+    {
+        "COMPLETE": "end",
+        "STOP_SEQUENCE": "stop-sequence",
+        "MAX_TOKENS": "length",
+        "TOOL_CALL": "tool-call",
+        "ERROR": "error",
+        "TIMEOUT": "error",
+        "ERROR_LIMIT": "context",
+        "ERROR_TOXIC": "filter",
+    },
+    {
+        "context": "MAX_TOKENS",
+        "pause": "MAX_TOKENS",
+        "compaction": "MAX_TOKENS",
+        "filter": "ERROR",
+        "other": "COMPLETE",
+    },
+    rest="ERROR",  # a cut answer must not look complete
+    unended="MAX_TOKENS",
+    calls=True,
+)
 RESPONSE_KEYS = frozenset({"id", "finish_reason", "message", "usage"})
-TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
+COUNTS = Counts(
+    {
+        "tokens/input_tokens": INPUT,
+        "tokens/output_tokens": OUTPUT,
+        "tokens/reasoning_tokens": ("reasoning",),
+        "cached_tokens": ("cache_read",),
+    },
+    omits=True,
+)
+TOKENS = COUNTS.partly["tokens"]
 # https://docs.cohere.com/reference/errors: what begins, ends or occurs in a message. There is no
 # type in most errors; the status, which tells the kind, is not in the body.
 KINDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
@@ -76,6 +81,9 @@ TYPES: dict[str, ErrorKind] = {
 
 class Responses(Requests):
     """Reading and writing answers."""
+
+    stops = STOPS
+    counts = COUNTS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -99,55 +107,38 @@ class Responses(Requests):
         if said.get("role") != "assistant":
             role = [said["role"]] if "role" in said else []
             message = replace(message, extras=self.respell(message.extras, role=role))
-        word = maybe_str(doc, "finish_reason", "")
-        stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
+        stop = self.stop_of(maybe_str(doc, "finish_reason", ""), message)
         return Candidate(message, stop, at="")
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """Tokens as they are; where only what is billed was counted, that."""
-        tokens = maybe_dict(doc, "tokens", at)
-        billed = maybe_dict(doc, "billed_units", at)
-        counts, where = tokens or billed or {}, f"{at}/tokens" if tokens else f"{at}/billed_units"
-        asked, answered, reasoning = (count(counts, key, where) for key in TOKENS)
-        cached = count(doc, "cached_tokens", at)
-        places = [(tokens or {}, key) for key in TOKENS] + [(doc, "cached_tokens")]
-        spelling: dict[str, Json] = {
-            f"float {key}": None for holder, key in places if holder.get(key).__class__ is float
-        }
-        known = [key for key in TOKENS if counts.get(key) is not None]
-        if not tokens:
-            spelling["tokens"] = None
-        elif {"input_tokens", "output_tokens"} - set(known):
-            spelling |= {f"unknown {key}": None for key in TOKENS if key not in known}
-        rest, said = (asked or 0) - (cached or 0), (answered or 0) - (reasoning or 0)
-        if rest < 0:
-            spelling["input_tokens"] = asked or 0
-        if said < 0:
-            spelling["output_tokens"] = answered or 0
-        partly = {"tokens": known} if tokens else {}
-        extras = self.keep(doc, ("cached_tokens",), spelling or None, partly=partly)
-        unsaid = uncounted(asked, answered)
-        return Usage(
-            max(rest, 0), cached, None, None, max(said, 0), reasoning, unsaid, at=at, extras=extras
-        )
+        """Tokens as they are; where only what is billed was counted, that. The SDK says ``12.0``,
+        and the API itself 12."""
+        tokens, billed = maybe_dict(doc, "tokens", at), maybe_dict(doc, "billed_units", at)
+        spelling: dict[str, Json] = {} if tokens else {"tokens": None}
+        holder, counted = f"{at}/tokens" if tokens else f"{at}/billed_units", dict(doc)
+        found = {key: count(tokens or billed or {}, key, holder) for key in TOKENS}
+        found = {key: number for key, number in found.items() if number is not None}
+        if found or tokens:
+            counted["tokens"] = (tokens or {}) | found
+        if "cached_tokens" in doc:
+            counted["cached_tokens"] = count(doc, "cached_tokens", at)
+        for place, key in (*((tokens or {}, key) for key in TOKENS), (doc, "cached_tokens")):
+            if place.get(key).__class__ is float:
+                spelling[f"float {key}"] = None
+        usage = self.counts.read(self, counted, at)
+        return replace(usage, extras=self.respell(usage.extras, **spelling)) if spelling else usage
 
     # -- writing ----------------------------------------------------------------------------
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect), answer=True)
-        first = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        if not tree.candidates:
-            log.invented("candidates", tree.at, "there is one answer here")
+        first = heads.only_candidate(self, tree, log)
         out: dict[str, Json] = {}
-        if tree.id is not None:
-            out["id"] = tree.id
-        elif not w.home:
-            out["id"] = log.ids("msg") if log.ids else "msg_1"
-            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        heads.put_id(self, out, tree, w, "msg_1")
         out["message"] = self.write_answer(first, w)
-        self.write_stop(out, first, w)
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, w)
+        if (word := self.stop_word(first, w)) is not None:
+            out["finish_reason"] = word
+        self.put_usage(out, tree, w)
         if not w.home:
             self.lose(first.extras, first.at, log)
         return self.emit(out, tree, log)
@@ -159,42 +150,13 @@ class Responses(Requests):
             respell(doc, "role", spelling["role"])
         return doc
 
-    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: CohereWriting) -> None:
-        stop = candidate.stop
-        if stop is None:
-            if not w.home:
-                out["finish_reason"] = self.invent_stop(candidate, "MAX_TOKENS", w.log)
-            return
-        if self.is_home(stop.dialect):
-            out["finish_reason"] = stop.native
-            return
-        reason: StopReason = "tool-call" if wants_calls_run(candidate) else stop.reason
-        word = out["finish_reason"] = STOP_WORDS[reason]
-        if STOP[word] != stop.reason:
-            self.note_stop(candidate, word, w.log)
-
-    def write_usage(self, usage: Usage, w: CohereWriting) -> Json:
-        spelling = self.spelling(usage)
-        tokens: dict[str, Json] = {
-            "input_tokens": usage.input_total,
-            "output_tokens": usage.output_total,
-        }
-        if not w.home:
-            unsaid = [f"{name}_tokens" for name in usage.unsaid]
-            tokens = {key: n for key, n in tokens.items() if key not in unsaid}
-        if usage.reasoning is not None:
-            tokens["reasoning_tokens"] = usage.reasoning
-        tokens |= {key: spelling[key] for key in TOKENS if key in spelling}
-        tokens = {
-            key: float(value) if f"float {key}" in spelling else value
-            for key, value in tokens.items()
-            if f"unknown {key}" not in spelling
-        }
-        out: dict[str, Json] = {} if "tokens" in spelling else {"tokens": tokens}
-        if usage.cache_read is not None:
-            cached = usage.cache_read
-            out["cached_tokens"] = float(cached) if "float cached_tokens" in spelling else cached
-        self.note_counts(usage, w.log, omits=True)
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = self.counts.write(self, usage, w)
+        for said in self.spelling(usage):
+            word, _, key = said.partition(" ")
+            for holder in (out, out.get("tokens", {})):
+                if word == "float" and key in holder:
+                    holder[key] = float(holder[key])
         return self.emit(out, usage, w.log)
 
     # -- errors -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ...lint.evidence import (
     weigh_tools,
 )
 from ...model import Json
-from .response import STOP, TYPES
+from .response import STOPS, TYPES
 from .tools import NONE, REQUIRED
 
 REQUEST = {
@@ -134,7 +134,7 @@ def weigh_turns(e: Evidence, messages: list[Json]) -> None:
 def response(doc: dict[str, Json]) -> Verdict:
     e = Evidence("response")
     word, usage = doc.get("finish_reason"), doc.get("usage")
-    if word.__class__ is str and word in STOP:
+    if word.__class__ is str and word in STOPS:
         e.speaks_for(f"the reason {word!r}", 0.6)
     if usage.__class__ is dict:
         weigh_keys(e, usage, {"billed_units": 0.8, "tokens": 0.5})

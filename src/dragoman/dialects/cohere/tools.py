@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
+from ...core.writing import needed_parameters
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform
@@ -15,7 +16,6 @@ from .messages import Messages
 
 REQUIRED, NONE = "REQUIRED", "NONE"
 WORDS = {"required": REQUIRED, "none": NONE}
-NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
 
 
 class Tools(Messages):
@@ -67,20 +67,11 @@ class Tools(Messages):
         if tool.description is not None:
             function["description"] = tool.description
         if tool.schema is not None or not w.home:
-            function["parameters"] = tool.schema if w.home else self.write_schema(tool, w)
+            function["parameters"] = tool.schema if w.home else needed_parameters(tool, w.log)
         out: dict[str, Json] = {}
         respell(out, "type", self.spelling(tool).get("type", ["function"]))
         out["function"] = function
         return self.emit(out, tool, w.log)
-
-    def write_schema(self, tool: Tool, w: CohereWriting) -> Json:
-        if tool.schema.__class__ is dict:
-            return tool.schema
-        if tool.schema is None:
-            w.log.invented("tool.schema", tool.at, "a tool has parameters here, if only none")
-        else:
-            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
-        return NOTHING_NEEDED
 
     # -- choice -----------------------------------------------------------------------------
 

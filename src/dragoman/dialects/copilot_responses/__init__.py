@@ -54,8 +54,7 @@ class CopilotResponses(Sniff, Answers):
             roles=frozenset({"user"}),
             texts=cap.WORDS,
         ),
-        lacks=cap.RARE | {"response.id", "response.created", "error.request_id"},
-        counts=frozenset(),
+        lacks=cap.RARE | {"response.id", "response.created", "error.request_id", "usage.cache_ttl"},
         result_names=False,
     )
 

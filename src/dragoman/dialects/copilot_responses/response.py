@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ...core.counts import APART, Counts
 from ...core.reading import (
     as_dict,
     expected,
@@ -29,15 +30,16 @@ from ...model import (
     Stop,
     Text,
     ToolCall,
-    Usage,
 )
 from ..openai_responses.parts import OUTPUT, ItemWriting
-from ..openai_responses.response import totals
+from ..openai_responses.response import COUNTS
 from .request import THOUGHT, Requests
 
 
 class Answers(Requests):
     """One message, or a list of choices with a message each; reasoning stand beside them."""
+
+    counts = Counts(COUNTS.rows, refuses=APART)
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -210,9 +212,3 @@ class Answers(Requests):
     def note_candidate(self, candidate: Candidate, called: bool, w: ItemWriting) -> None:
         """That it ended with its text, or with calls, is all that can be told of an end."""
         self.note_ended(candidate, called, w.log)
-
-    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
-        if w.home:
-            return super().write_usage(usage, w)
-        self.note_counts(usage, w.log)
-        return self.emit(dict(totals(usage)), usage, w.log)

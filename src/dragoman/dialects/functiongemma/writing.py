@@ -83,7 +83,8 @@ class Texts(Reading):
         if not tree.candidates:
             raise Unsayable("there is no answer", tree.at)
         w = self.writing(log, tree.dialect)
-        self.lose_response(tree, log)
+        if tree.usage is not None:
+            self.lack("usage", tree.usage.at, log)
         candidate = tree.candidates[0]
         text = self.write_assistant(candidate.message, w)
         self.lose(candidate.message.extras, candidate.message.at, log)
@@ -93,32 +94,11 @@ class Texts(Reading):
         text = said(spelling, "before", "") + text + said(spelling, "after", stop)
         return self.emit({"text": text}, tree, log)
 
-    def lose_response(self, tree: Response, log: Ledger) -> None:
-        for code, value in (
-            ("response.id", tree.id),
-            ("response.model", tree.model),
-            ("response.created", tree.created),
-            ("service_tier", tree.service_tier),
-            ("response.echo", tree.echo and tree.echo.fields),
-        ):
-            if value is not None and value != {}:
-                log.dropped(code, tree.at, "an answer is only its text here")
-        if tree.usage is not None:
-            log.dropped("usage", tree.usage.at, "an answer is only its text here")
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
-
     def write_stop(self, candidate: Candidate, stop: Stop | None, w: Writing) -> str:
-        if candidate.logprobs is not None:
-            w.log.dropped("logprobs", candidate.at, "an answer is only its text here")
         if stop is None:
             return ""
-        if stop.sequence is not None:
-            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         if stop.reason not in STOPS:
-            w.log.dropped("stop.reason", candidate.at, f"{stop.reason!r} is no token here")
+            self.lose_stop(candidate, w.log)
         return STOPS.get(stop.reason, "")
 
     # -- the record -------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class Gemini(Sniff, Rules, Responses):
     serves = ("google",)
     pairs = True
     can = cap.Capabilities(
+        outputs=cap.Outputs(schemas=frozenset({dict, bool}), labels=cap.UNLABELLED),
         freeform="wrapped",
         strict=False,
         choices=cap.Choices(
@@ -109,7 +110,6 @@ class Gemini(Sniff, Rules, Responses):
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"usage.cache_ttl"},
-        counts=frozenset({"cache_read", "reasoning"}),
     )
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

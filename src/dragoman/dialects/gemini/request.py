@@ -395,11 +395,6 @@ class Requests(Tools):
 
     def write_output(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
         spelling = self.spelling(form)
-        for key in ("name", "description", "strict"):
-            if getattr(form, key) is not None:
-                w.log.dropped(
-                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
-                )
         self.lose(form.extras, form.at, w.log)
         if form.kind == "text":
             if w.home:
@@ -408,9 +403,6 @@ class Requests(Tools):
         if "type" not in spelling:
             config["responseMimeType"] = "application/json"
         if form.kind == "json":
-            return
-        if form.schema is None:
-            w.log.approximated("output", form.at, "any JSON will do without a schema")
             return
         own = spelling.get("schema")
         if own == "own":

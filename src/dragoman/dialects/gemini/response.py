@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
+from ...core import heads
+from ...core.counts import ALL, INPUT, Counts
+from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
 from ...core.turns import note_error_type
+from ...core.words import Stops
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
@@ -18,9 +21,7 @@ from ...model import (
     Message,
     Response,
     Stop,
-    StopReason,
     Text,
-    ToolCall,
     Usage,
 )
 from .grounding import cited, grounded
@@ -31,33 +32,36 @@ from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
 
 # https://ai.google.dev/api/generate-content#FinishReason; all others are "other".
-STOP: dict[str, StopReason] = {
-    "STOP": "end",
-    "MAX_TOKENS": "length",
-    "SAFETY": "filter",
-    "RECITATION": "filter",
-    "BLOCKLIST": "filter",
-    "PROHIBITED_CONTENT": "filter",
-    "SPII": "filter",
-    "IMAGE_SAFETY": "filter",
-    "IMAGE_PROHIBITED_CONTENT": "filter",
-    "IMAGE_RECITATION": "filter",
-    "MODEL_ARMOR": "filter",
-    "CONTINUATION": "pause",
-    # The model went wrong, and what it said is no answer: it must not look like one elsewhere.
-    "MALFORMED_FUNCTION_CALL": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
-    "TOO_MANY_TOOL_CALLS": "error",
-    "MALFORMED_RESPONSE": "error",
-}
-STOP_WORDS: dict[StopReason, str] = {
-    "end": "STOP",
-    "stop-sequence": "STOP",
-    "tool-call": "STOP",
-    "length": "MAX_TOKENS",
-    "context": "MAX_TOKENS",
-    "filter": "SAFETY",
-}
+STOPS = Stops(
+    {
+        "STOP": "end",
+        "MAX_TOKENS": "length",
+        "SAFETY": "filter",
+        "RECITATION": "filter",
+        "BLOCKLIST": "filter",
+        "PROHIBITED_CONTENT": "filter",
+        "SPII": "filter",
+        "IMAGE_SAFETY": "filter",
+        "IMAGE_PROHIBITED_CONTENT": "filter",
+        "IMAGE_RECITATION": "filter",
+        "MODEL_ARMOR": "filter",
+        "CONTINUATION": "pause",
+        # The model went wrong, and what it said is no answer: it must not look like one elsewhere.
+        "MALFORMED_FUNCTION_CALL": "error",
+        "UNEXPECTED_TOOL_CALL": "error",
+        "TOO_MANY_TOOL_CALLS": "error",
+        "MALFORMED_RESPONSE": "error",
+    },
+    {
+        "stop-sequence": "STOP",
+        "tool-call": "STOP",
+        "context": "MAX_TOKENS",
+        "pause": "OTHER",
+        "error": "OTHER",
+    },
+    rest="OTHER",
+    vague=("STOP",),
+)
 # Some clients pass on the numbers of the enumeration.
 NUMBERED = (
     "FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER",
@@ -100,22 +104,33 @@ STATUSES: dict[ErrorKind, str] = {
 # The API writes camelCase; what Google's client for Python stores of an answer is snake_case.
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
-USAGE_TOTALS = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
+# https://ai.google.dev/api/generate-content#UsageMetadata: cached tokens are among those of the
+# prompt, reasoning is not among those of the candidates.
+COUNTS = Counts(
+    {
+        "promptTokenCount": INPUT,
+        "candidatesTokenCount": ("output",),
+        "totalTokenCount": ALL,
+        "cachedContentTokenCount": ("cache_read",),
+        "thoughtsTokenCount": ("reasoning",),
+    },
+    omits=True,
+)
+TOOL_COUNT = "toolUsePromptTokenCount"
+COUNTED = both(*COUNTS.rows, TOOL_COUNT)
 
 
 def counts_nothing(doc: dict[str, Json]) -> bool:
     """Whether what should count says something else alone: of a prompt that was blocked, say."""
     usage = pick(doc, "usageMetadata", {})
-    return usage.__class__ is dict and bool(usage) and COUNTS.isdisjoint(usage)
-
-
-USAGE_KEYS = both(*USAGE_TOTALS, "cachedContentTokenCount", "thoughtsTokenCount")
-TOOL_COUNT = "toolUsePromptTokenCount"
-COUNTS = USAGE_KEYS | both(TOOL_COUNT)
+    return usage.__class__ is dict and bool(usage) and COUNTED.isdisjoint(usage)
 
 
 class Responses(Requests):
     """Reading and writing answers."""
+
+    stops = STOPS
+    counts = COUNTS
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -148,7 +163,7 @@ class Responses(Requests):
             taken -= both("usageMetadata")
         elif (usage := pick(doc, "usageMetadata", said)) is not None:
             where = f"/{said.get('usageMetadata', 'usageMetadata')}"
-            counts = self.read_usage(as_dict(usage, where), where, counted)
+            counts = self.read_counts(as_dict(usage, where), where, counted)
         if said:
             spelling["snake"] = said
         if counted:
@@ -212,29 +227,23 @@ class Responses(Requests):
         detail = said_str(doc, "finishMessage", at, said)
         if said:
             spelling["snake"] = said
-        return Stop(stop_reason(word, message), word, self.name, detail=detail)
+        return Stop(self.stops.reason(word, message), word, self.name, detail=detail)
 
-    def read_usage(self, doc: dict[str, Json], at: str, said: dict[str, str]) -> Usage:
-        """Cached tokens are among those of the prompt; reasoning are not among the candidates'."""
-
-        def count(key: str) -> int | None:
+    def read_counts(self, doc: dict[str, Json], at: str, said: dict[str, str]) -> Usage:
+        """What tools added to the prompt is counted apart, and is in the total."""
+        for key in (*COUNTS.rows, TOOL_COUNT):
             pick(doc, key, said)
-            return maybe_int(doc, said.get(key, key), at)
-
-        cached, reasoning = count("cachedContentTokenCount"), count("thoughtsTokenCount")
-        tools, asked = count(TOOL_COUNT) or 0, count("promptTokenCount")
-        prompt, answered = asked or 0, count("candidatesTokenCount")
-        output, total = answered or 0, count("totalTokenCount")
-        # A total without candidates says that there are none: zeros are left out.
-        unsaid = uncounted(asked, total if answered is None else answered)
-        usage = Usage(
-            max(prompt - (cached or 0), 0) + tools, cached, None, None, output, reasoning, unsaid
+        prompt = said.get("promptTokenCount", "promptTokenCount")
+        tools, asked = (
+            maybe_int(doc, key, at) for key in (said.get(TOOL_COUNT, TOOL_COUNT), prompt)
         )
-        sums = totals(usage, tools)
-        # An answer that says nothing has no count of it; some counts contradict each other.
-        counts = {key: doc.get(said.get(key, key)) for key in USAGE_TOTALS}
-        spelling = {key: number for key, number in counts.items() if number != sums[key]}
-        return replace(usage, at=at, extras=self.keep(doc, USAGE_KEYS, spelling))
+        counted = doc if tools is None or asked is None else doc | {prompt: asked + tools}
+        names = {key: name for key, name in said.items() if key != TOOL_COUNT}
+        usage = self.counts.read(self, counted, at, spelled=names)
+        if usage.unsaid and doc.get(said.get("totalTokenCount", "totalTokenCount")) is not None:
+            # A total without candidates says that there are none: zeros are left out.
+            usage = replace(usage, unsaid=tuple(n for n in usage.unsaid if n != "output"))
+        return usage
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -253,7 +262,7 @@ class Responses(Requests):
         elif spelling["candidates"] == "empty":
             out["candidates"] = []
         if tree.usage is not None:
-            out["usageMetadata"] = self.write_usage(tree.usage, spelling.get("counted", {}), log)
+            out["usageMetadata"] = self.write_counts(tree.usage, spelling.get("counted", {}), w)
         if tree.model is not None:
             out["modelVersion"] = tree.model
         if tree.created is not None:
@@ -261,9 +270,9 @@ class Responses(Requests):
             if time is not None:
                 out["createTime"] = time
                 if seconds_of(time) != tree.created:
-                    log.approximated("response.created", tree.at, "whole microseconds here")
+                    heads.round_date("microseconds", tree, self, log)
             else:
-                log.dropped("response.created", tree.at, "no year that can be written here")
+                self.lack("response.created", tree.at, log)  # a year of five digits
         if tree.id is not None:
             out["responseId"] = tree.id
         return self.emit(spelled(out, self.said(tree)), tree, log)
@@ -309,40 +318,17 @@ class Responses(Requests):
         return grounded(placed)
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        stop = candidate.stop
-        if stop is None:
-            if not w.home:  # an answer without a reason is one that has not ended
-                out["finishReason"] = self.invent_stop(candidate, "OTHER", w.log)
-            return
-        if self.is_home(stop.dialect):
-            out["finishReason"] = stop.native
-            if stop.detail is not None:
-                out["finishMessage"] = stop.detail
-            return
-        word = STOP_WORDS.get(stop.reason, "OTHER")
-        out["finishReason"] = word
-        if stop_reason(word, candidate.message) != stop.reason or self.is_unnamed(stop, word):
-            self.note_stop(candidate, word, w.log)
+        stop, word = candidate.stop, self.stop_word(candidate, w)
+        if word is not None:
+            out["finishReason"] = word
+        if stop is not None and stop.detail is not None and self.is_home(stop.dialect):
+            out["finishMessage"] = stop.detail
 
-    def write_usage(self, usage: Usage, said: dict[str, str], log: Ledger) -> Json:
-        extras = usage.extras
-        tools = 0
-        if extras is not None and self.is_home(extras.dialect):
-            tools = extras.fields.get(said.get(TOOL_COUNT, TOOL_COUNT)) or 0
-        out: dict[str, Json] = dict(totals(usage, tools))
-        if usage.cache_read is not None:
-            out["cachedContentTokenCount"] = usage.cache_read
-        if usage.reasoning is not None:
-            out["thoughtsTokenCount"] = usage.reasoning
-        self.note_counts(usage, log, omits=True)
-        if usage.unsaid and (extras is None or not self.is_home(extras.dialect)):
-            gone = {"totalTokenCount", *(UNCOUNTED[name] for name in usage.unsaid)}
-            out = {name: number for name, number in out.items() if name not in gone}
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
-        return self.emit(spelled(out, said), usage, log)
+    def write_counts(self, usage: Usage, said: dict[str, str], w: Writing) -> Json:
+        out, extras = self.counts.write(self, usage, w), usage.extras
+        if w.home and extras is not None and "promptTokenCount" in out:
+            out["promptTokenCount"] -= extras.fields.get(said.get(TOOL_COUNT, TOOL_COUNT)) or 0
+        return self.emit(spelled(out, said), usage, w.log)
 
     # -- errors -----------------------------------------------------------------------------
 
@@ -397,24 +383,3 @@ class Responses(Requests):
             }
         out = self.emit({"error": inner}, tree, log)
         return [out] if spelling.get("listed") else out
-
-
-def stop_reason(word: str, message: Message) -> StopReason:
-    """Why an answer ended; its content knows better than a bare "STOP"."""
-    reason = STOP.get(word, "other")
-    if reason == "end" and any(isinstance(block, ToolCall) for block in message.content):
-        return "tool-call"
-    return reason
-
-
-UNCOUNTED = {"input": "promptTokenCount", "output": "candidatesTokenCount"}
-
-
-def totals(usage: Usage, tools: int) -> dict[str, int]:
-    """The counts that hold others; what tools added to the prompt is counted apart."""
-    prompt = usage.input_total - tools
-    return {
-        "promptTokenCount": prompt,
-        "candidatesTokenCount": usage.output,
-        "totalTokenCount": usage.input_total + usage.output_total,
-    }

@@ -9,7 +9,7 @@ such a model (``models/google.py`` says which), schemas are compiled into that f
 
 from __future__ import annotations
 
-from ...core.writing import Writing
+from ...core.writing import Writing, parameters
 from ...ledger import Ledger
 from ...model import Json, Tool
 from ...tools import schemas
@@ -42,9 +42,7 @@ class Saying(Writing):
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:
     """The schema of a function that was defined elsewhere."""
     if schema.__class__ is not dict:
-        why = "the arguments of a tool are always an object"
-        w.log.approximated("tool.schema", tool.at, why)
-        schema = {"type": "object"}
+        schema = parameters(tool, w.log)
     elif "type" not in schema and COMBINED.isdisjoint(schema):
         # "functionDeclaration parameters schema should be of type OBJECT"
         w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")

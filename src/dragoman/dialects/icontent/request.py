@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from ...core import heads
+from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.fields import Field, Fields, flag
 from ...core.reading import (
     as_dict,
@@ -19,6 +23,8 @@ from ...core.reading import (
     need_list,
     need_str,
 )
+from ...core.words import Stops
+from ...core.writing import Writing
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -31,11 +37,9 @@ from ...model import (
     Request,
     Response,
     Stop,
-    StopReason,
     Text,
     Tool,
     Toolbox,
-    ToolCall,
     Usage,
 )
 from ...tools import freeform
@@ -52,36 +56,44 @@ FIELDS = Fields(
 SCHEMAS = ("parametersJsonSchema", "parameters")
 
 # Providers say it in their own words, under stopReason or (as OpenAI's do) under finishReason.
-STOP: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "stop-sequence",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "context",
-    "tool_use": "tool-call",
-    "refusal": "filter",
-    "pause_turn": "pause",
-    "compaction": "compaction",
-    "cancelled": "cancelled",
-    "error": "error",
-    "unfinished": "unfinished",
-}
-STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items()}
-STOP |= {
-    "stop": "end",
-    "length": "length",
-    "tool_calls": "tool-call",
-    "function_call": "tool-call",
-    "content_filter": "filter",
-    "STOP": "end",
-    "MAX_TOKENS": "length",
-    "SAFETY": "filter",
-    "completed": "end",
-    "max_output_tokens": "length",
-}
-VAGUE = frozenset({"stop", "STOP", "completed"})
-"""Words that come with calls as well."""
+STOPS = Stops(
+    {
+        "end_turn": "end",
+        "stop_sequence": "stop-sequence",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "context",
+        "tool_use": "tool-call",
+        "refusal": "filter",
+        "pause_turn": "pause",
+        "compaction": "compaction",
+        "cancelled": "cancelled",
+        "error": "error",
+        "unfinished": "unfinished",
+        "stop": "end",
+        "length": "length",
+        "tool_calls": "tool-call",
+        "function_call": "tool-call",
+        "content_filter": "filter",
+        "STOP": "end",
+        "MAX_TOKENS": "length",
+        "SAFETY": "filter",
+        "completed": "end",
+        "max_output_tokens": "length",
+    },
+    vague=("stop", "STOP", "completed"),
+)
 ANSWER = ("usage", "stopReason", "model", "id", "timestamp")
-TOTALS = ("promptTokens", "completionTokens", "totalTokens")
+# Cached tokens are counted as prompt tokens, reasoning as completion tokens.
+COUNTS = Counts(
+    {
+        "promptTokens": INPUT,
+        "completionTokens": OUTPUT,
+        "totalTokens": ALL,
+        "cachedTokens": ("cache_read",),
+        "cacheCreationTokens": ("cache_write",),
+        "reasoningTokens": ("reasoning",),
+    }
+)
 # What an older version of the type called them.
 ALIASES = {
     "cachedTokens": "cache_read_input_tokens",
@@ -91,6 +103,9 @@ ALIASES = {
 
 class Requests(ClientErrors, Write):
     """Reading and writing what goes to a provider and what comes from it."""
+
+    stops = STOPS
+    counts = COUNTS
 
     has_instruction = True
     """whether the system prompt of a request stands beside its contents"""
@@ -286,7 +301,9 @@ class Requests(ClientErrors, Write):
     ) -> Stop | None:
         word = maybe_str(metadata, "stopReason", "/metadata")
         other = maybe_str(metadata, "finishReason", "/metadata")
-        if other is not None and (word is None or STOP.get(word) == STOP.get(other)):
+        if other is not None and (
+            word is None or STOPS.meanings.get(word) == STOPS.meanings.get(other)
+        ):
             taken.append("finishReason")
             spelling["finishReason"] = other
         if word is None and other is None:
@@ -294,40 +311,17 @@ class Requests(ClientErrors, Write):
         said = word or other or ""
         if word is None:
             spelling["stopReason"] = None
-        reason = STOP.get(said, "other")
-        if said in VAGUE and any(isinstance(block, ToolCall) for block in message.content):
-            reason = "tool-call"
-        return Stop(reason, said, self.name)
+        return self.stop_of(said, message)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """Cached tokens are counted as prompt tokens, reasoning as completion tokens."""
-        cached, written = (self.read_cached(doc, key, at) for key in ALIASES)
-        reasoning = maybe_int(doc, "reasoningTokens", at)
-        prompt, completion, _ = (maybe_int(doc, key, at) or 0 for key in TOTALS)
-        usage = Usage(
-            max(prompt - (cached or 0) - (written or 0), 0),
-            cached,
-            written,
-            None,
-            max(completion - (reasoning or 0), 0),
-            reasoning,
-        )
-        sums = totals(usage)
-        spelling = {key: doc.get(key) for key in TOTALS if doc.get(key) != sums[key]}
-        extras = self.keep(doc, {*TOTALS, *ALIASES, *ALIASES.values(), "reasoningTokens"}, spelling)
         old = {alias: doc[alias] for alias in ALIASES.values() if doc.get(alias) is not None}
-        if old:  # both names may be there
-            old |= {key: doc[key] for key in ALIASES if doc.get(key) is not None}
-            base = extras or Extras(self.name)
-            extras = Extras(self.name, base.fields, base.blanks | old, base.spelling)
-        return Usage(
-            usage.input, cached, written, None, usage.output, reasoning, at=at, extras=extras
-        )
-
-    def read_cached(self, doc: dict[str, Json], key: str, at: str) -> int | None:
-        count = maybe_int(doc, key, at)
-        alias = maybe_int(doc, ALIASES[key], at)
-        return alias if count is None else count
+        if not old:
+            return super().read_usage(doc, at)
+        said = {k: alias for k, alias in ALIASES.items() if alias in old and doc.get(k) is None}
+        usage = self.counts.read(self, doc, at, ALIASES.values(), spelled=said)
+        old |= {key: doc[key] for key in ALIASES if doc.get(key) is not None}  # both may be there
+        extras = usage.extras or Extras(self.name)
+        return replace(usage, extras=replace(extras, blanks=extras.blanks | old))
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
@@ -341,7 +335,7 @@ class Requests(ClientErrors, Write):
             metadata["timestamp"] = whole(tree.created * 1000)
             time = tree.created
             if not w.home and isinstance(time, float) and time * 1000 / 1000 != time:
-                log.approximated("response.created", tree.at, "milliseconds are rounded")
+                heads.round_date("milliseconds", tree, self, log)
         if tree.candidates:
             candidate = tree.candidates[0]
             out["blocks"] = self.write_message(candidate.message, w)["blocks"]
@@ -369,31 +363,16 @@ class Requests(ClientErrors, Write):
             if "finishReason" in spelling:
                 metadata["finishReason"] = spelling["finishReason"]
             return
-        word = STOP_WORDS.get(stop.reason)
-        if word is None:
-            word = stop.native if stop.native and stop.native not in STOP else "other"
-        metadata["stopReason"] = word
+        own = stop.native if stop.native and stop.native not in STOPS else "other"
+        metadata["stopReason"] = STOPS.word(stop.reason) or own
 
-    def write_usage(self, usage: Usage, w: ContentWriting) -> Json:
-        out: dict[str, Json] = dict(totals(usage))
-        old = usage.extras.blanks if usage.extras and self.is_home(usage.extras.dialect) else {}
-        counts = {"cachedTokens": usage.cache_read, "cacheCreationTokens": usage.cache_write}
-        for key, count in counts.items():
-            if count is not None and (ALIASES[key] not in old or key in old):
-                out[key] = count
-        if usage.reasoning is not None:
-            out["reasoningTokens"] = usage.reasoning
-        self.note_counts(usage, w.log)
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out, extras = self.counts.write(self, usage, w), usage.extras
+        if w.home and extras is not None:
+            for key, alias in ALIASES.items():
+                if alias in extras.blanks and key not in extras.blanks:
+                    out.pop(key, None)
         return self.emit(out, usage, w.log)
-
-
-def totals(usage: Usage) -> dict[str, int]:
-    prompt, completion = usage.input_total, usage.output_total
-    return dict(zip(TOTALS, (prompt, completion, prompt + completion), strict=True))
 
 
 def whole(number: float) -> float:

@@ -33,6 +33,7 @@ class Mistral(Responses):
     serves = ("mistral",)
     pairs = True
     can = cap.Capabilities(
+        outputs=cap.Outputs(named="always"),
         freeform="wrapped",
         choices=cap.Choices(alone=cap.NO_MODE, subsets=cap.NO_MODE, beside=frozenset({"parallel"})),
         texts=cap.Texts(needed=frozenset({"result"})),
@@ -69,7 +70,6 @@ class Mistral(Responses):
             texts=cap.WORDS,
         ),
         lacks=cap.RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
-        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them

@@ -8,7 +8,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ...core.turns import SILENCE, results_in_place
-from ...core.writing import Writing, is_plain_text, note_joined
+from ...core.writing import Writing, is_plain_text, needed_parameters, note_joined
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -223,8 +223,7 @@ class Messages(Parts):
 
     def write_tool(self, tool: Tool, w: Writing) -> Json | None:
         if tool.kind == "function" and tool.schema is None and not w.home:
-            w.log.invented("tool.schema", tool.at, "a tool has parameters here, if only none")
-            tool = replace(tool, schema={"type": "object", "properties": {}})
+            tool = replace(tool, schema=needed_parameters(tool, w.log))
         return super().write_tool(tool, w)
 
     def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:

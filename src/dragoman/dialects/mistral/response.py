@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from msgspec.structs import replace
 
+from ...core.counts import Counts
 from ...core.reading import as_dict
 from ...core.turns import note_error_type
 from ...core.writing import Writing
@@ -15,11 +14,9 @@ from ...model import (
     ErrorKind,
     Failure,
     Json,
-    Response,
-    StopReason,
     Usage,
 )
-from ..openai_chat.response import STOP, STOP_WORDS
+from ..openai_chat.response import COUNTS, STOPS
 from .request import Requests
 
 # The words and the numbers that were seen. https://docs.mistral.ai/api/
@@ -58,29 +55,13 @@ ERROR_KEYS = ("message", "type", "param", "code")
 class Responses(Requests):
     """Reading and writing answers."""
 
+    counts = Counts(COUNTS.rows, required=True, refuses=("reasoning",))
     error_is_a_stop = True
-    stops: ClassVar[dict[str, StopReason]] = {
-        **STOP,
-        "model_length": "context",
-        "error": "error",
-    }
-    stop_words: ClassVar[dict[StopReason, str]] = {
-        **STOP_WORDS,
-        "context": "model_length",
-        "error": "error",
-        "filter": "error",  # a cut answer must not look complete
-    }
-
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is None and tree.usage is None and not self.is_home(tree.dialect):
-            self.invent_usage(tree.at, log)
-            tree = replace(tree, usage=Usage())
-        usage = tree.usage
-        if usage is not None and usage.reasoning is not None and not self.is_home(tree.dialect):
-            self.note_counts(Usage(reasoning=usage.reasoning, at=usage.at), log)
-            usage = replace(usage, output=usage.output_total, reasoning=None)
-            tree = replace(tree, usage=usage)
-        return super().write_response(tree, log)
+    stops = STOPS.but(
+        {"model_length": "context"},
+        # a cut answer must not look complete
+        {"context": "model_length", "error": "error", "filter": "error"},
+    )
 
     def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
         """Where Mistral ran tools itself, there are ``messages``, of which the last is the answer.

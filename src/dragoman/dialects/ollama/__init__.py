@@ -28,6 +28,7 @@ class Ollama(Sniff, Responses):
     needs_model = True
     can = cap.Capabilities(
         unfit=cap.RESULTS_APART,
+        outputs=cap.Outputs(schemas=cap.OBJECTS, labels=cap.UNLABELLED),
         freeform="wrapped",
         strict=False,
         choices=replace(cap.NO_CHOICE, omits="always"),
@@ -51,7 +52,6 @@ class Ollama(Sniff, Responses):
         ),
         candidates=1,
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.id"},
-        counts=frozenset(),
     )
     blank = frozenset({"format"})
     framing = "ndjson"

@@ -20,7 +20,7 @@ from ...core.reading import (
     parse,
 )
 from ...core.turns import HOISTED, more_results, unhoist
-from ...core.writing import Writing, is_blank, joined, object_of
+from ...core.writing import Writing, is_blank, joined, object_of, parameters
 from ...dialect import Dialect
 from ...errors import Malformed
 from ...ledger import Ledger
@@ -426,11 +426,7 @@ class Messages(Dialect):
         if tool.description is not None:
             function["description"] = tool.description
         if tool.schema is not None:
-            function["parameters"] = tool.schema
-            if tool.schema.__class__ is not dict and not w.home:
-                function["parameters"] = {"type": "object"}
-                why = "the parameters of a tool are an object"
-                w.log.approximated("tool.schema", tool.at, why)
+            function["parameters"] = tool.schema if w.home else parameters(tool, w.log)
         kind = self.spelling(tool).get("type", "function")
         out: dict[str, Json] = {} if kind in (None, "null") else {"type": kind}
         out["function"] = function

@@ -136,11 +136,3 @@ class Requests(Messages):
         if form.kind == "text":
             return
         out["format"] = form.schema if form.kind == "schema" else "json"
-        for key in ("name", "description", "strict"):
-            if getattr(form, key) is not None:
-                w.log.dropped(
-                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
-                )
-        if form.kind == "schema" and form.schema.__class__ is not dict and not w.home:
-            out["format"] = "json"
-            w.log.approximated("output", form.at, f"a schema of {self.name} is an object")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     can = cap.Capabilities(
+        outputs=cap.Outputs(named="always"),
         texts=cap.Texts(needed=frozenset({"result"})),
         item_ids=cap.NOWHERE,
         passages=cap.NOWHERE,

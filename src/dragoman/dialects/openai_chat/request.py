@@ -294,9 +294,6 @@ class Requests(Tools):
         inner: dict[str, Json] = {}
         if form.name is not None:
             inner["name"] = form.name
-        elif not w.home:
-            inner["name"] = "answer"
-            w.log.invented("output.name", form.at, f"{self.name} requires the name of a schema")
         for key in ("description", "schema", "strict"):
             if (value := getattr(form, key)) is not None:
                 inner[key] = value

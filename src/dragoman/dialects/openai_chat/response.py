@@ -6,18 +6,19 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core import heads
+from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
-    maybe_int,
     maybe_number,
     maybe_str,
     need_dict,
     need_list,
-    uncounted,
 )
 from ...core.turns import note_error_type
-from ...core.writing import Writing, drop_empty_texts, has_blank, is_empty_text, wants_calls_run
+from ...core.words import Stops
+from ...core.writing import Writing, drop_empty_texts, has_blank, is_empty_text
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -32,39 +33,27 @@ from ...model import (
     Response,
     Source,
     Stop,
-    StopReason,
     Text,
     ToolCall,
-    Usage,
 )
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
 # https://platform.openai.com/docs/api-reference/chat/object
-STOP: dict[str, StopReason] = {
-    "stop": "end",
-    "length": "length",
-    "tool_calls": "tool-call",
-    "function_call": "tool-call",
-    "content_filter": "filter",
-    "error": "error",  # not OpenAI's word, but that of servers that pass on others' answers
-}
-# What stands for each reason here; a cut answer must not look complete.
-STOP_WORDS: dict[StopReason, str] = {
-    "end": "stop",
-    "stop-sequence": "stop",
-    "length": "length",
-    "context": "length",
-    "tool-call": "tool_calls",
-    "filter": "content_filter",
-    "pause": "length",
-    "compaction": "length",
-    "cancelled": "length",
-    "error": "length",
-    "unfinished": "length",
-    "other": "stop",
-}
-
+STOPS = Stops(
+    {
+        "stop": "end",
+        "length": "length",
+        "tool_calls": "tool-call",
+        "function_call": "tool-call",
+        "content_filter": "filter",
+        "error": "error",  # not OpenAI's word, but that of servers that pass on others' answers
+    },
+    {"stop-sequence": "stop", "error": "length", "other": "stop"},
+    rest="length",  # a cut answer must not look complete
+    vague=("stop",),
+    calls=True,
+)
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
 ENDED_IN_ERROR = "the answer ended in an error"
 WORDS = ("message", "error", "detail")
@@ -78,20 +67,28 @@ NO_RESPONSE = "[No response generated]"
 UNDER_WAY = ("unfinished", "cancelled")
 EMPTY_KEYS = frozenset({"content", "refusal"})
 """Where a text stands that is a string."""
-USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
+# https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage
+COUNTS = Counts(
+    {
+        "prompt_tokens": INPUT,
+        "completion_tokens": OUTPUT,
+        "total_tokens": ALL,
+        "prompt_tokens_details/cached_tokens": ("cache_read",),
+        "prompt_tokens_details/cache_write_tokens": ("cache_write",),
+        "completion_tokens_details/reasoning_tokens": ("reasoning",),
+    }
+)
 
 
 class Responses(Requests):
     """Reading and writing answers."""
 
-    stops: ClassVar[dict[str, StopReason]] = STOP
-    stop_words: ClassVar[dict[StopReason, str]] = STOP_WORDS
+    counts = COUNTS
+    stops = STOPS
     error_is_a_stop: ClassVar[bool] = False
     """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
     errors: ClassVar[dict[str, ErrorKind]] = ERRORS
     error_types: ClassVar[dict[ErrorKind, str]] = ERROR_TYPES
-    written_key: ClassVar[str] = "cache_write_tokens"
-    """What counts the tokens that were written to the cache."""
     fills_silence: ClassVar[bool] = True
     """Whether a response made of an empty output has words that say so."""
     says_status: ClassVar[bool] = False
@@ -151,7 +148,7 @@ class Responses(Requests):
         if doc.get("index").__class__ is not int or doc["index"] != index:
             spelling["index"] = doc.get("index")
         word = maybe_str(doc, "finish_reason", at)
-        stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
+        stop = self.stop_of(word, message)
         taken = ("index", "message", "finish_reason", "logprobs")
         kept = self.keep(doc, taken, spelling)
         return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
@@ -159,7 +156,7 @@ class Responses(Requests):
     def is_filtered(self, doc: dict[str, Json]) -> bool:
         """Whether a filter has stopped a choice, which may then have no message (Azure)."""
         word = doc.get("finish_reason")
-        return word.__class__ is str and self.stops.get(word) == "filter"
+        return word.__class__ is str and self.stops.meanings.get(word) == "filter"
 
     def without_empty_texts(self, message: Message) -> Message:
         """``"content": ""`` says no more than null: many servers put it beside calls."""
@@ -170,46 +167,6 @@ class Responses(Requests):
         content = tuple(block for block in blocks if not is_empty_text(block))
         spelling = dict.fromkeys(empty, "empty")
         return replace(message, content=content, extras=self.respell(message.extras, **spelling))
-
-    def stop_reason(self, word: str, message: Message) -> StopReason:
-        """Why an answer ended; its content knows better than a bare "stop"."""
-        reason = self.stops.get(word, "other")
-        if reason == "end":
-            for block in message.content:
-                if isinstance(block, ToolCall):
-                    return "tool-call"
-                if isinstance(block, Refusal):
-                    return "filter"
-        return reason
-
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        inputs = maybe_dict(doc, "prompt_tokens_details", at) or {}
-        outputs = maybe_dict(doc, "completion_tokens_details", at) or {}
-        cached = maybe_int(inputs, "cached_tokens", at)
-        written = maybe_int(inputs, self.written_key, at)
-        reasoning = maybe_int(outputs, "reasoning_tokens", at)
-        prompt, completion = (
-            maybe_int(doc, USAGE_TOTALS[0], at),
-            maybe_int(doc, USAGE_TOTALS[1], at),
-        )
-        usage = Usage(
-            max((prompt or 0) - (cached or 0) - (written or 0), 0),
-            cached,
-            written,
-            None,
-            max((completion or 0) - (reasoning or 0), 0),
-            reasoning,
-        )
-        sums = totals(usage)
-        # Some servers count otherwise; their numbers come back as they were.
-        spelling = {k: doc.get(k) for k in USAGE_TOTALS if doc.get(k) != sums[k]}
-        partly = {
-            "prompt_tokens_details": ("cached_tokens", self.written_key),
-            "completion_tokens_details": ("reasoning_tokens",),
-        }
-        extras = self.keep(doc, USAGE_TOTALS, spelling, partly=partly)
-        unsaid = uncounted(prompt, completion)
-        return replace(usage, unsaid=unsaid, at=at, extras=extras)
 
     def holds_failure(self, tree: Response) -> bool:
         return "beside" in self.spelling(tree)  # as some servers have it
@@ -229,8 +186,7 @@ class Responses(Requests):
         ]
         if self.fills_silence and tree.dialect in ITEMIZED:
             self.fill_silence(out["choices"], tree, log)
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, log)
+        self.put_usage(out, tree, w)
         if tree.service_tier is not None:
             self.fields["service_tier"].write(out, tree.service_tier, tree.at, w, self.name)
         if tree.failure is not None:
@@ -257,29 +213,17 @@ class Responses(Requests):
             out["choices"][place]["error"] = self.write_error(failure, log)["error"]
 
     def write_head(self, out: dict[str, Json], tree: Response, w: Writing) -> None:
-        if tree.id is not None:
-            out["id"] = tree.id
-        elif not w.home:
-            out["id"] = w.log.ids("chatcmpl") if w.log.ids else "chatcmpl-1"
-            w.log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        heads.put_id(self, out, tree, w, "chatcmpl-1")
         out["object"] = "chat.completion"
-        if tree.created is not None:
-            out["created"] = tree.created if w.home else int(tree.created)
-            if out["created"] != tree.created:
-                w.log.approximated("response.created", tree.at, "whole seconds here")
-        elif not w.home:
-            out["created"] = int(w.log.now or 0)
-            w.log.invented("response.created", "", "an answer bears a date here")
-        if tree.model is not None:
-            out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            w.log.invented("response.model", "", "an answer names its model")
+        heads.put_created(self, out, "created", tree, w, heads.exact if w.home else int)
+        if tree.created is not None and out["created"] != tree.created:
+            heads.round_date("seconds", tree, self, w.log)
+        heads.put_model(self, out, tree, w)
 
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
         message = self.write_answer(candidate, w)
         out: dict[str, Json] = {"index": index, "message": message}
-        out["finish_reason"] = self.write_stop(candidate, w)
+        out["finish_reason"] = self.stop_word(candidate, w)
         if candidate.stop is None and w.home:
             del out["finish_reason"]
         if candidate.logprobs is not None:
@@ -309,45 +253,18 @@ class Responses(Requests):
                 del doc["role"]
         return doc
 
-    def write_stop(self, candidate: Candidate, w: Writing) -> Json:
-        stop = candidate.stop
-        if stop is None:
-            return None if w.home else self.invent_stop(candidate, "length", w.log)
-        if self.is_home(stop.dialect):
-            return stop.native
-        said = self.as_read(candidate)
-        refused = any(isinstance(b, Refusal) for b in said.content)
-        word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]
+    def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
+        if stop.reason == "filter":
+            if any(isinstance(block, Refusal) for block in self.as_read(candidate).content):
+                return "stop"
         if stop.reason == "other" and not candidate.message.content:
-            word = self.stop_words["unfinished"]  # what says nothing must not look complete
-        elif word == self.stop_words["end"] and wants_calls_run(candidate):
-            word = self.stop_words["tool-call"]
-        if self.stop_reason(word, said) != stop.reason:
-            self.note_stop(candidate, word, w.log)
-        return word
+            return self.stops.rest  # what says nothing must not look complete
+        return super().choose_stop(candidate, stop)
 
     def as_read(self, candidate: Candidate) -> Message:
         """What a reader will find of a reply: an empty refusal is none, and calls come last."""
         said = [block for block in candidate.message.content if not is_empty_text(block)]
         return Message("assistant", tuple(sorted(said, key=lambda b: isinstance(b, ToolCall))))
-
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
-        out: dict[str, Json] = dict(totals(usage))
-        inputs: dict[str, Json] = {}
-        if usage.cache_read is not None:
-            inputs["cached_tokens"] = usage.cache_read
-        if usage.cache_write is not None:
-            inputs[self.written_key] = usage.cache_write
-        if inputs:
-            out["prompt_tokens_details"] = inputs
-        if usage.reasoning is not None:
-            out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        self.note_counts(usage, log)
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
-        return self.emit(out, usage, log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """A history holds no citations, and speech by its id. What servers added stays."""
@@ -470,12 +387,3 @@ def error_beside(
     if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
         return "word", {"error": {"message": ENDED_IN_ERROR, "type": "server_error"}}
     return None
-
-
-def totals(usage: Usage) -> dict[str, int]:
-    prompt, completion = usage.input_total, usage.output_total
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    }

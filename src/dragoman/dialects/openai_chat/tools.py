@@ -16,7 +16,7 @@ from ...core.reading import (
     need_str,
     only,
 )
-from ...core.writing import Writing
+from ...core.writing import Writing, parameters
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...tools import freeform, schemas
@@ -166,11 +166,10 @@ class Tools(Messages):
             out: dict[str, Json] = {"type": "custom", "custom": inner}
             self.write_format(inner, tool)
             return self.emit(out, tool, w.log)
-        if tool.schema.__class__ is dict or (w.home and tool.schema is not None):
+        if tool.schema is not None:
             inner["parameters"] = tool.schema
-        elif tool.schema is not None:
-            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
-            inner["parameters"] = {"type": "object"}
+            if not w.home and tool.schema.__class__ is not dict:
+                inner["parameters"] = parameters(tool, w.log)
         strict = tool.strict
         if strict and self.enforces and not w.home and "parameters" in inner:
             schema = inner["parameters"]

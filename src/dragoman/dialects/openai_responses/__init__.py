@@ -92,6 +92,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
 
     can = cap.Capabilities(
         unfit=cap.RESULTS_APART,
+        outputs=cap.Outputs(schemas=cap.OBJECTS, named="always"),
         tools=frozenset({"namespace", "deferred", "search"}),
         choices=cap.Choices(
             subsets=frozenset({None, "auto", "required"}), beside=frozenset({"parallel"})

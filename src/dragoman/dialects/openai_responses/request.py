@@ -37,6 +37,7 @@ SUMMARIES = ("auto", "concise", "detailed")
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
 FORMATS = {"text": "text", "json_object": "json", "json_schema": "schema"}
 FORMAT_WORDS = {kind: word for word, kind in FORMATS.items()}
+SCHEMA_NAME = Names(("[a-zA-Z0-9_-]", 64), "output.name")
 SCHEMA_KEYS = ("name", "description", "schema", "strict")
 FIELDS = Fields(
     # "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"
@@ -430,27 +431,18 @@ class Requests(Tools):
         doc: dict[str, Json] = {"type": FORMAT_WORDS[form.kind]}
         if form.kind != "schema":
             return self.emit(doc, form, w.log)
-        if form.schema.__class__ is not dict and not w.home:
-            w.log.approximated("output", form.at, "without a schema, any JSON object will do")
-            return self.emit({"type": "json_object"}, form, w.log)
         inner: dict[str, Json] = {}
         for key in SCHEMA_KEYS:
             if (value := getattr(form, key)) is not None:
                 inner[key] = value
         if not w.home:
-            inner["name"] = self.name_schema(form, w)
+            inner["name"] = SCHEMA_NAME(form.name or "", form.at, w.log)
             if form.strict:
                 inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
                 inner["strict"] = strict or False
         if self.spelling(form).get("nested"):
             return self.emit(doc | {"json_schema": inner}, form, w.log)
         return self.emit(doc | inner, form, w.log)
-
-    def name_schema(self, form: OutputFormat, w: ItemWriting) -> str:
-        if form.name is None:
-            w.log.invented("output.name", form.at, f"{self.name} requires the name of a schema")
-            return "answer"
-        return Names(("[a-zA-Z0-9_-]", 64), "output.name")(form.name, form.at, w.log)
 
 
 def is_prompt(message: Message) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core import heads
+from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
-    maybe_int,
     maybe_list,
     maybe_number,
     maybe_str,
     missing,
-    uncounted,
 )
 from ...core.turns import note_error_code, note_error_type
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -107,15 +108,25 @@ TAKEN = frozenset(
         "usage", "service_tier",
     }
 )  # fmt: skip
-TOTALS = ("input_tokens", "output_tokens", "total_tokens")
+# https://platform.openai.com/docs/api-reference/responses/object#responses/object-usage
+COUNTS = Counts(
+    {
+        "input_tokens": INPUT,
+        "output_tokens": OUTPUT,
+        "total_tokens": ALL,
+        "input_tokens_details/cached_tokens": ("cache_read",),
+        "input_tokens_details/cache_write_tokens": ("cache_write",),
+        "output_tokens_details/reasoning_tokens": ("reasoning",),
+    },
+    whole=True,
+)
 WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 
 
 class Responses(Requests):
     """Reading and writing answers."""
 
-    counts_all = True
-    """Whether the type of the usage requires every count."""
+    counts = COUNTS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -211,42 +222,17 @@ class Responses(Requests):
         return self.failure_of(words, at, self.keep(doc, words, spelling))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        inputs = maybe_dict(doc, "input_tokens_details", at) or {}
-        outputs = maybe_dict(doc, "output_tokens_details", at) or {}
-        cached = maybe_int(inputs, "cached_tokens", f"{at}/input_tokens_details")
-        written = maybe_int(inputs, "cache_write_tokens", f"{at}/input_tokens_details")
-        reasoning = maybe_int(outputs, "reasoning_tokens", f"{at}/output_tokens_details")
-        ttl = self.read_ttls(inputs)
-        counts = {key: maybe_int(doc, key, at) for key in TOTALS}
-        usage = Usage(
-            max((counts["input_tokens"] or 0) - (cached or 0) - (written or 0), 0),
-            cached,
-            written,
-            ttl,
-            max((counts["output_tokens"] or 0) - (reasoning or 0), 0),
-            reasoning,
-        )
-        # Some servers count otherwise; their numbers come back as they were.
-        sums = totals(usage)
-        spelling: dict[str, Json] = {k: n for k, n in counts.items() if n != sums[k]}
-        known: tuple[str, ...] = ("cached_tokens", "cache_write_tokens")
-        if ttl is not None:
-            known = (*known, "cache_write_tokens_details")
-        partly = {"input_tokens_details": known, "output_tokens_details": ("reasoning_tokens",)}
-        return Usage(
-            usage.input,
-            cached,
-            written,
-            ttl,
-            usage.output,
-            reasoning,
-            uncounted(counts["input_tokens"], counts["output_tokens"]),
-            at=at,
-            extras=self.keep(doc, TOTALS, spelling, partly=partly),
-        )
+        ttl = self.read_ttls(doc.get("input_tokens_details"))
+        if ttl is None:
+            return super().read_usage(doc, at)
+        known = (*self.counts.partly["input_tokens_details"], "cache_write_tokens_details")
+        usage = self.counts.read(self, doc, at, partly={"input_tokens_details": known})
+        return replace(usage, cache_write_ttl=ttl)
 
-    def read_ttls(self, inputs: dict[str, Json]) -> dict[str, int] | None:
+    def read_ttls(self, inputs: Json) -> dict[str, int] | None:
         """The tokens written to the cache by how long they live, if the object is as it should."""
+        if inputs.__class__ is not dict:
+            return None
         details = inputs.get("cache_write_tokens_details")
         if details.__class__ is not dict or not details.keys() <= set(WRITE_TTLS.values()):
             return None
@@ -284,22 +270,10 @@ class Responses(Requests):
         return self.emit(out, tree, log)
 
     def write_head(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        if tree.id is not None:
-            out["id"] = tree.id
-        elif not w.home:
-            out["id"] = w.item_id("resp")
-            w.log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        heads.put_id(self, out, tree, w, "resp_1")
         out["object"] = "response"
-        if tree.created is not None:
-            out["created_at"] = tree.created
-        elif not w.home:
-            out["created_at"] = w.log.now or 0
-            w.log.invented("response.created", "", "an answer bears a date here")
-        if tree.model is not None:
-            out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            w.log.invented("response.model", "", "an answer names its model")
+        heads.put_created(self, out, "created_at", tree, w, heads.exact)
+        heads.put_model(self, out, tree, w)
 
     def write_stop(
         self, out: dict[str, Json], tree: Response, candidate: Candidate, w: ItemWriting
@@ -377,37 +351,15 @@ class Responses(Requests):
         why = "an answer repeats its request here: no tools, the default choice"
         w.log.invented("response.echo", "", why)
 
-    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
-        out: dict[str, Json] = dict(totals(usage))
-        inputs: dict[str, Json] = {
-            "cached_tokens": usage.cache_read,
-            "cache_write_tokens": usage.cache_write,
-        }
-        outputs: dict[str, Json] = {"reasoning_tokens": usage.reasoning}
-        unsaid = [key for key, count in (inputs | outputs).items() if count is None]
-        if unsaid and (w.home or not self.counts_all):
-            inputs = {k: v for k, v in inputs.items() if v is not None}
-            outputs = {k: v for k, v in outputs.items() if v is not None}
-        elif unsaid:
-            inputs = {k: v or 0 for k, v in inputs.items()}
-            outputs = {k: v or 0 for k, v in outputs.items()}
-            why = f"required by {self.name}, and written as 0: {', '.join(unsaid)}"
-            w.log.invented("usage", usage.at, why)
-        if usage.cache_write_ttl and (w.home or any(usage.cache_write_ttl.values())):
-            self.write_ttls(inputs, usage, usage.cache_write_ttl, w)
-        if inputs:
-            out["input_tokens_details"] = inputs
-        if outputs:
-            out["output_tokens_details"] = outputs
-        self.note_counts(usage, w.log)
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
+        out = self.counts.write(self, usage, w)
+        ttls = usage.cache_write_ttl
+        if ttls and (w.home or any(ttls.values())) and "usage.cache_ttl" not in self.can.lacks:
+            self.write_ttls(out, usage, ttls, w)
         return self.emit(out, usage, w.log)
 
     def write_ttls(
-        self, inputs: dict[str, Json], usage: Usage, ttls: dict[str, int], w: ItemWriting
+        self, out: dict[str, Json], usage: Usage, ttls: dict[str, int], w: Writing
     ) -> None:
         if not ttls.keys() <= WRITE_TTLS.keys():
             self.lack("usage.cache_ttl", usage.at, w.log)
@@ -415,7 +367,7 @@ class Responses(Requests):
         found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
         if not w.home:
             found = dict.fromkeys(WRITE_TTLS.values(), 0) | found
-        inputs["cache_write_tokens_details"] = found
+        out.setdefault("input_tokens_details", {})["cache_write_tokens_details"] = found
 
     # -- errors -----------------------------------------------------------------------------
 
@@ -508,11 +460,6 @@ def end_of(blocks: tuple[Block, ...]) -> StopReason:
 def said_in(blocks: tuple[Block, ...]) -> str:
     """All that was said aloud, as the SDK's ``output_text`` gives it."""
     return "".join(block.text for block in blocks if isinstance(block, Text))
-
-
-def totals(usage: Usage) -> dict[str, int]:
-    sent, made = usage.input_total, usage.output_total
-    return {"input_tokens": sent, "output_tokens": made, "total_tokens": sent + made}
 
 
 def stem(answer: str | None) -> str:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ...core.lowering import SEARCH
 from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
+from ...core.writing import parameters
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
 from ...tools import schemas
@@ -250,9 +251,7 @@ class Tools(Items):
             if schema is not None:
                 inner["parameters"] = schema
             return strict
-        if schema is not None and schema.__class__ is not dict:
-            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
-            schema = {}
+        schema = parameters(tool, w.log, {})
         if schema is not None and not ("type" in schema and "properties" in schema):
             schema, strict = self.complete(schema, tool, w)
         elif strict and schema is not None:

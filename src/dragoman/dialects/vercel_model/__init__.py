@@ -60,6 +60,7 @@ class VercelModel(Sniff, Responses):
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
     can = cap.Capabilities(
+        outputs=cap.Outputs(labels=frozenset({"name", "description"})),
         freeform="wrapped",
         choices=cap.Choices(alone=cap.NO_MODE, parallel=cap.NO_MODE, beside=frozenset({"allowed"})),
         texts=cap.Texts(needed=frozenset({"error", "result"})),

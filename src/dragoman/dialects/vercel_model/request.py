@@ -280,10 +280,6 @@ class Requests(Tools):
         for key in ("name", "description", "schema"):
             if (value := getattr(form, key)) is not None:
                 doc[key] = value
-        if form.strict is not None:
-            w.log.dropped(
-                "output.strict", form.at, f"{self.name} has no field for the strictness of a schema"
-            )
         out["responseFormat"] = self.emit(doc, form, w.log)
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:

@@ -11,18 +11,18 @@ from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
-from ...core import dates
+from ...core import dates, heads
+from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
-    maybe_int,
     maybe_str,
     need_list,
     need_str,
     parse,
-    uncounted,
 )
 from ...core.turns import lose_fields
+from ...core.words import Stops
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
@@ -36,7 +36,6 @@ from ...model import (
     Reasoning,
     Response,
     Stop,
-    StopReason,
     ToolCall,
     Usage,
 )
@@ -49,33 +48,48 @@ B = TypeVar("B", bound=Block)
 METADATA = "providerMetadata"
 DAY = 86_400
 CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input"})
-COUNTED = {
-    "inputTokens": ("total", "noCache", "cacheRead", "cacheWrite"),
-    "outputTokens": ("total", "text", "reasoning"),
-}
+# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#usage, and as objects since version 6
+FLAT = Counts(
+    {
+        "inputTokens": INPUT,
+        "outputTokens": OUTPUT,
+        "totalTokens": ALL,
+        "reasoningTokens": ("reasoning",),
+        "cachedInputTokens": ("cache_read",),
+    },
+    omits=True,
+    required=True,
+)
+NESTED = Counts(
+    {
+        "inputTokens/total": INPUT,
+        "inputTokens/noCache": ("input",),
+        "inputTokens/cacheRead": ("cache_read",),
+        "inputTokens/cacheWrite": ("cache_write",),
+        "outputTokens/total": OUTPUT,
+        "outputTokens/text": ("output",),
+        "outputTokens/reasoning": ("reasoning",),
+    },
+    omits=True,
+    required=True,
+)
 RESPONSE_KEYS = frozenset({"finishReason", "usage", "warnings", "content"})
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finish-reason
-STOP: dict[str, StopReason] = {
-    "stop": "end",
-    "length": "length",
-    "content-filter": "filter",
-    "tool-calls": "tool-call",
-    "error": "error",
-    "interrupted": "cancelled",
-    "other": "other",
-    "unknown": "other",
-}
-STOP_WORDS: dict[StopReason, str] = {
-    "end": "stop",
-    "stop-sequence": "stop",
-    "length": "length",
-    "context": "length",
-    "tool-call": "tool-calls",
-    "filter": "content-filter",
-    "error": "error",
-    "cancelled": "interrupted",
-}
+STOPS = Stops(
+    {
+        "stop": "end",
+        "length": "length",
+        "content-filter": "filter",
+        "tool-calls": "tool-call",
+        "error": "error",
+        "interrupted": "cancelled",
+        "other": "other",
+        "unknown": "other",
+    },
+    {"stop-sequence": "stop", "context": "length"},
+    rest="other",
+)
 
 
 class Responses(ClientErrors, Requests):
@@ -85,12 +99,10 @@ class Responses(ClientErrors, Requests):
     error_head: ClassVar[Mapping[str, Json]] = {"type": "error"}
     error_words: ClassVar[Mapping[str, Json]] = {"name": "AI_APICallError"}
     status_key = "statusCode"
-    omits = True
-    """whether what nobody counted is left out"""
+    stops = STOPS
+    counts = NESTED
     nested = True
     """whether the reason to stop and the token counts are objects"""
-    interrupts = True
-    """whether an answer may be interrupted"""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -177,7 +189,7 @@ class Responses(ClientErrors, Requests):
         word = (
             word if word.__class__ is str else need_str({"finishReason": said}, "finishReason", "")
         )
-        return Stop(STOP.get(word, "other"), word, self.name)
+        return self.stop_of(word, message)
 
     def read_word(self, doc: dict[str, Json]) -> Extras | None:
         """The reason as it was said, with the provider's own word beside it."""
@@ -194,42 +206,12 @@ class Responses(ClientErrors, Requests):
         return Extras(self.name, {"finishReason": rest}, {}, spelling, ("finishReason",))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        inputs, outputs = doc.get("inputTokens"), doc.get("outputTokens")
-        read, write, reasoning = None, None, None
-        if inputs.__class__ is dict or outputs.__class__ is dict:
-            inputs, outputs = (
-                maybe_dict(doc, "inputTokens", at) or {},
-                maybe_dict(doc, "outputTokens", at) or {},
-            )
-            read, write = (
-                maybe_int(inputs, "cacheRead", f"{at}/inputTokens"),
-                maybe_int(inputs, "cacheWrite", f"{at}/inputTokens"),
-            )
-            reasoning = maybe_int(outputs, "reasoning", f"{at}/outputTokens")
-            total_in = maybe_int(inputs, "total", f"{at}/inputTokens")
-            total_out = maybe_int(outputs, "total", f"{at}/outputTokens")
-        else:
-            read = maybe_int(doc, "cachedInputTokens", at)
-            reasoning = maybe_int(doc, "reasoningTokens", at)
-            total_in, total_out = (
-                maybe_int(doc, "inputTokens", at),
-                maybe_int(doc, "outputTokens", at),
-            )
-        usage = Usage(
-            max((total_in or 0) - (read or 0) - (write or 0), 0),
-            read,
-            write,
-            None,
-            max((total_out or 0) - (reasoning or 0), 0),
-            reasoning,
-            uncounted(total_in, total_out),
-        )
-        known = self.write_counts(usage)
-        said = {k: counts_of(k, v) for k, v in doc.items() if k in known}
-        spelling = {} if said == known else {"counts": said}
-        nested = {k: v for k, v in COUNTED.items() if doc.get(k).__class__ is dict}
-        extras = self.keep(doc, known, spelling, partly=nested)
-        return replace(usage, at=at, extras=extras)
+        """All versions are read; one that is not this dialect's own is remembered."""
+        nested = any(doc.get(key).__class__ is dict for key in NESTED.partly)
+        usage = (NESTED if nested else FLAT).read(self, doc, at)
+        if nested == self.nested:
+            return usage
+        return replace(usage, extras=self.respell(usage.extras, other=None))
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -240,7 +222,7 @@ class Responses(ClientErrors, Requests):
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         self.write_answer(out, candidate.message, w)
         self.write_stop(out, candidate, w)
-        self.write_usage(out, tree.usage, w)
+        self.put_usage(out, tree, w)
         self.write_about(out, tree, spelling, w)
         if spelling.get("warnings", "") is not None:
             out["warnings"] = []
@@ -257,7 +239,7 @@ class Responses(ClientErrors, Requests):
         if tree.created is not None:
             about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
             if seconds_of(about["timestamp"]) != tree.created:
-                w.log.approximated("response.created", tree.at, "whole milliseconds here")
+                heads.round_date("milliseconds", tree, self, w.log)
         if about:
             out["response"] = about
 
@@ -312,66 +294,24 @@ class Responses(ClientErrors, Requests):
         self.write_reason(out, candidate, w)
 
     def write_reason(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        stop = candidate.stop
-        if stop is None:
-            if not w.home:
-                word = self.invent_stop(candidate, "other", w.log)
-                out["finishReason"] = {"unified": word} if self.nested else word
-            return
-        if self.is_home(stop.dialect):
-            out["finishReason"] = {"unified": stop.native} if self.nested else stop.native
-            return
-        word = STOP_WORDS.get(stop.reason, "other")
-        if word == "interrupted" and not self.interrupts:
-            word = "other"
-        if STOP[word] != stop.reason or self.is_unnamed(stop, word):
-            self.note_stop(candidate, word, w.log)
-        out["finishReason"] = {"unified": word} if self.nested else word
+        word = self.stop_word(candidate, w)
+        if word is not None:
+            out["finishReason"] = {"unified": word} if self.nested else word
 
-    def write_usage(self, out: dict[str, Json], usage: Usage | None, w: Writing) -> None:
-        if usage is None:
-            if not w.home:
-                self.invent_usage("", w.log)
-                out["usage"] = self.write_counts(Usage())
-            return
-        spelled = self.spelling(usage).get("counts")
-        counts = self.write_counts(usage) if spelled is None else spelled
-        self.note_counts(usage, w.log, omits=self.omits)
+    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
         extras = usage.extras
-        if extras is not None and extras.inner and not self.nested and not w.home:
+        if "other" in self.spelling(usage):
+            out = (FLAT if self.nested else NESTED).write(self, usage, w)
+        else:
+            out = self.counts.write(self, usage, w)
+        if w.home:
+            return self.emit(out, usage, w.log)
+        if self.nested:
+            out = {key: out.get(key, {}) for key in NESTED.partly}
+        elif extras is not None and extras.inner:
             lose_fields(extras, usage.at, w.log)  # a count is a number here
             usage = replace(usage, extras=None)
-        out["usage"] = self.emit(dict(counts), usage, w.log)
-
-    def write_counts(self, usage: Usage) -> dict[str, Json]:
-        if not self.nested:
-            total_in, total_out = usage.input_total, usage.output_total
-            counts: dict[str, Json] = {
-                "inputTokens": total_in,
-                "outputTokens": total_out,
-                "totalTokens": total_in + total_out,
-            }
-            if usage.unsaid:
-                gone = {"totalTokens", *(f"{name}Tokens" for name in usage.unsaid)}
-                counts = {key: count for key, count in counts.items() if key not in gone}
-            if usage.reasoning is not None:
-                counts["reasoningTokens"] = usage.reasoning
-            if usage.cache_read is not None:
-                counts["cachedInputTokens"] = usage.cache_read
-            return counts
-        inputs = {"total": usage.input_total, "noCache": usage.input}
-        if "input" in usage.unsaid:
-            inputs = {}
-        if usage.cache_read is not None:
-            inputs["cacheRead"] = usage.cache_read
-        if usage.cache_write is not None:
-            inputs["cacheWrite"] = usage.cache_write
-        outputs = {"total": usage.output_total, "text": usage.output}
-        if "output" in usage.unsaid:
-            outputs = {}
-        if usage.reasoning is not None:
-            outputs["reasoning"] = usage.reasoning
-        return {"inputTokens": inputs, "outputTokens": outputs}
+        return self.emit(out, usage, w.log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """An answer as it stands in a history: metadata become options, arguments a value."""
@@ -384,13 +324,6 @@ class Responses(ClientErrors, Requests):
             else:
                 content.append(renamed_extras(block, METADATA, KEY))
         return replace(message, content=tuple(content))
-
-
-def counts_of(key: str, said: Json) -> Json:
-    """The counts that are known, of all that stand in an object."""
-    if said.__class__ is not dict:
-        return said
-    return {k: v for k, v in said.items() if k in COUNTED.get(key, ()) and v is not None}
 
 
 def both_reasoning(first: Block, second: Block) -> bool:

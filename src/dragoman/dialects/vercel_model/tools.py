@@ -7,7 +7,7 @@ no document can hold.)
 from __future__ import annotations
 
 from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
-from ...core.writing import Writing
+from ...core.writing import Writing, needed_parameters
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform
@@ -91,19 +91,10 @@ class Tools(Turns):
         if tool.description is not None:
             out["description"] = tool.description
         if tool.schema is not None or not w.home:
-            out[key] = self.write_schema(tool, w)
+            out[key] = tool.schema if w.home else needed_parameters(tool, w.log)
         if tool.strict is not None and (self.can.strict or w.home):
             out["strict"] = tool.strict
         return self.finish(out, tool, w, self.write_cache(tool.cache, w))
-
-    def write_schema(self, tool: Tool, w: Writing) -> Json:
-        if tool.schema.__class__ is dict or w.home:
-            return tool.schema
-        if tool.schema is None:
-            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
-        else:
-            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
-        return {"type": "object", "properties": {}}
 
     # -- choice -----------------------------------------------------------------------------
 

@@ -49,7 +49,6 @@ class VercelUI(Answers):
         ),
         candidates=1,
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.created"},
-        counts=frozenset({"cache_read", "reasoning"}),
     )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",

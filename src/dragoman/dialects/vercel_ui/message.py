@@ -7,18 +7,20 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from ...core import heads
+from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     as_str,
     compact,
     maybe_dict,
-    maybe_int,
     maybe_str,
     need_list,
     need_str,
     parse,
     sole,
 )
+from ...core.words import Stops
 from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
 from ...dialect import Dialect
 from ...ledger import Ledger
@@ -39,7 +41,6 @@ from ...model import (
     Signature,
     Source,
     Stop,
-    StopReason,
     Text,
     ToolCall,
     Usage,
@@ -47,22 +48,19 @@ from ...model import (
 from .._signatures import SIGNATURE, SIGNATURES, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
-STOP: dict[str, StopReason] = {
-    "stop": "end",
-    "length": "length",
-    "content-filter": "filter",
-    "tool-calls": "tool-call",
-    "error": "error",
-    "other": "other",
-}
-OLD_STOP: dict[str, StopReason] = {
-    "unknown": "other",
-    "interrupted": "cancelled",
-}  # of some versions
-STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items()} | {
-    "stop-sequence": "stop",
-    "context": "length",
-}
+NOW = Stops(
+    {
+        "stop": "end",
+        "length": "length",
+        "content-filter": "filter",
+        "tool-calls": "tool-call",
+        "error": "error",
+        "other": "other",
+    },
+    {"stop-sequence": "stop", "context": "length", "cancelled": "other"},
+    rest="other",
+)
+STOPS = NOW.but({"unknown": "other", "interrupted": "cancelled"})  # of some versions
 METADATA, CALL_METADATA = "providerMetadata", "callProviderMetadata"
 # What files are taken for when nobody says, and their first bytes do not tell.
 USUAL_TYPES = {
@@ -71,7 +69,15 @@ USUAL_TYPES = {
     "video": "video/mp4",
     "document": "application/octet-stream",
 }
-COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
+COUNTS = Counts(
+    {
+        "inputTokens": INPUT,
+        "outputTokens": OUTPUT,
+        "totalTokens": ALL,
+        "reasoningTokens": ("reasoning",),
+        "cachedInputTokens": ("cache_read",),
+    }
+)
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
 UNFINISHED = "input-streaming"
@@ -98,6 +104,8 @@ class Answers(Dialect):
     """Reading and writing answers."""
 
     name = "vercel-ui"
+    stops = STOPS
+    counts = COUNTS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -111,7 +119,9 @@ class Answers(Dialect):
         partly: dict[str, tuple[str, ...]] = {}
         taken: list[str] = ["id", "role", "parts"]
         model = meta.get("model") if isinstance(meta.get("model"), str) else None
-        usage, stop = self.read_usage(meta.get("usage")), self.read_stop(meta.get("finishReason"))
+        message = Message("assistant", tuple(blocks), at="/parts")
+        usage = self.read_counts(meta.get("usage"))
+        stop = self.read_stop(meta.get("finishReason"), message)
         known = [
             key
             for key, value in (("model", model), ("usage", usage), ("finishReason", stop))
@@ -122,7 +132,6 @@ class Answers(Dialect):
         spelling: dict[str, Json] = {}
         if doc.get("role") != "assistant":
             spelling["role"] = doc.get("role")
-        message = Message("assistant", tuple(blocks), at="/parts")
         return Response(
             maybe_str(doc, "id", ""),
             model,
@@ -132,25 +141,17 @@ class Answers(Dialect):
             extras=self.keep(doc, taken, spelling, partly=partly),
         )
 
-    def read_stop(self, word: Json) -> Stop | None:
-        reason = STOP.get(word) or OLD_STOP.get(word) if isinstance(word, str) else None
-        return None if reason is None else Stop(reason, word, self.name)
+    def read_stop(self, word: Json, message: Message) -> Stop | None:
+        return self.stop_of(word, message) if word.__class__ is str and word in STOPS else None
 
-    def read_usage(self, doc: Json) -> Usage | None:
+    def read_counts(self, doc: Json) -> Usage | None:
         """Counts in the form of the SDK; any other is the application's own."""
-        if not isinstance(doc, dict) or not doc.keys() <= set(COUNTS):
+        if not isinstance(doc, dict) or not doc.keys() <= COUNTS.rows.keys():
             return None
-        counts = {key: maybe_int(doc, key, "/metadata/usage") for key in COUNTS}
-        sent, made = counts["inputTokens"], counts["outputTokens"]
-        cached, reasoning = counts["cachedInputTokens"], counts["reasoningTokens"]
-        if sent is None or made is None or (cached or 0) > sent or (reasoning or 0) > made:
+        usage = self.read_usage(doc, "/metadata/usage")
+        if usage.unsaid or usage.input_total != doc["inputTokens"]:
             return None
-        usage = Usage(
-            sent - (cached or 0), cached, None, None, made - (reasoning or 0), reasoning,
-            at="/metadata/usage",
-        )  # fmt: skip
-        spelling = {} if counts["totalTokens"] == sent + made else {"total": counts["totalTokens"]}
-        return replace(usage, extras=self.keep(doc, COUNTS, spelling))
+        return usage if usage.output_total == doc["outputTokens"] else None
 
     def read_parts(self, docs: list[Json], at: str) -> list[Block]:
         out: list[Block] = []
@@ -286,11 +287,7 @@ class Answers(Dialect):
         w = self.writing(log, tree.dialect)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         out: dict[str, Json] = {}
-        if tree.id is not None:
-            out["id"] = tree.id
-        elif not w.home:
-            out["id"] = log.ids("msg") if log.ids else "msg-1"
-            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        heads.put_id(self, out, tree, w, "msg-1")
         out["role"] = self.spelling(tree).get("role", "assistant")
         if out["role"] is None:
             del out["role"]
@@ -306,32 +303,11 @@ class Answers(Dialect):
         meta: dict[str, Json] = {}
         if tree.model is not None:
             meta["model"] = tree.model
-        stop = candidate.stop
-        if stop is None and not w.home:
-            meta["finishReason"] = self.invent_stop(candidate, "other", w.log)
-        if stop is not None:
-            word = stop.native if self.is_home(stop.dialect) else STOP_WORDS.get(stop.reason)
-            meta["finishReason"] = word or "other"
-            known = self.read_stop(meta["finishReason"])
-            unnamed = not self.is_home(stop.dialect) and self.is_unnamed(stop, word or "other")
-            if known is None or known.reason != stop.reason or unnamed:
-                self.note_stop(candidate, meta["finishReason"], w.log)
+        if (word := self.stop_word(candidate, w)) is not None:
+            meta["finishReason"] = word
         if tree.usage is not None:
             meta["usage"] = self.write_usage(tree.usage, w)
         return meta
-
-    def write_usage(self, usage: Usage, w: Writing) -> Json:
-        sent, made = usage.input_total, usage.output_total
-        out: dict[str, Json] = {"inputTokens": sent, "outputTokens": made}
-        out["totalTokens"] = self.spelling(usage).get("total", sent + made)
-        if out["totalTokens"] is None:
-            del out["totalTokens"]
-        if usage.reasoning is not None:
-            out["reasoningTokens"] = usage.reasoning
-        if usage.cache_read is not None:
-            out["cachedInputTokens"] = usage.cache_read
-        self.note_counts(usage, w.log)
-        return self.emit(out, usage, w.log)
 
     def write_parts(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
         out: list[Json] = []

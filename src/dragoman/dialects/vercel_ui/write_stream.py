@@ -27,7 +27,7 @@ from ...model import (
 )
 from ...streams.base import StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
-from .message import APPROVAL, METADATA, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
+from .message import APPROVAL, METADATA, NOW, OUTCOME, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
     from . import VercelUI
@@ -257,7 +257,7 @@ class UIWriter(StreamWriter):
         end: dict[str, Json] = {"type": "finish"}
         meta = doc.get("metadata")
         word = meta.get("finishReason") if isinstance(meta, dict) else None
-        if isinstance(word, str) and word in STOP:
+        if isinstance(word, str) and word in NOW:
             end["finishReason"] = word
         if meta is not None:
             end["messageMetadata"] = meta

@@ -1,0 +1,73 @@
+"""What a response says of itself: its id, its model, its date. Many APIs require them, and then
+they are made up where the source has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..ledger import Ledger
+from ..model import Candidate, Json, Message, Response
+from .writing import Writing
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
+
+
+def put_id(to: Dialect, out: dict[str, Json], tree: Response, w: Writing, usual: str) -> None:
+    """The id; ``usual`` is one that is made up, as ``msg_1``."""
+    found = tree.id
+    if found is None and not w.home:
+        prefix = usual.replace("-", "_").partition("_")[0]
+        found = w.log.ids(prefix) if w.log.ids else usual
+        make_up("id", found, to, w.log)
+    if found is not None:
+        out["id"] = found
+
+
+def put_model(to: Dialect, out: dict[str, Json], tree: Response, w: Writing) -> None:
+    """The model; an empty name stands for one that is not known."""
+    if tree.model is not None:
+        out["model"] = tree.model
+    elif not w.home:
+        out["model"] = ""
+        make_up("model", "", to, w.log)
+
+
+def exact(seconds: float) -> float:
+    """A date as it is."""
+    return seconds
+
+
+def put_created(
+    to: Dialect,
+    out: dict[str, Json],
+    key: str,
+    tree: Response,
+    w: Writing,
+    spell: Callable[[float], Json] = int,
+) -> None:
+    """The date, as ``spell`` writes seconds."""
+    if tree.created is not None:
+        out[key] = spell(tree.created)
+    elif not w.home:
+        out[key] = spell(w.log.now or 0)
+        make_up("created", out[key], to, w.log)
+
+
+def make_up(name: str, value: Json, to: Dialect, log: Ledger) -> None:
+    """Report a field that is required and was not given."""
+    log.invented(f"response.{name}", "", f"required by {to.name}, and made up: {value!r}")
+
+
+def round_date(unit: str, tree: Response, to: Dialect, log: Ledger) -> None:
+    """Report a date that is more exact than the target can write it."""
+    log.approximated("response.created", tree.at, f"{to.name} writes dates in whole {unit}")
+
+
+def only_candidate(to: Dialect, tree: Response, log: Ledger) -> Candidate:
+    """The candidate of a response that has always one."""
+    if tree.candidates:
+        return tree.candidates[0]
+    log.invented("candidates", tree.at, f"a response of {to.name} has one candidate")
+    return Candidate(Message("assistant"))
