@@ -63,11 +63,11 @@ class Counts:
         self._own = {sums[0]: path for path, sums in reversed(self.rows.items()) if len(sums) == 1}
         for name in ("input", "output"):  # the first row that has it
             self._own[name] = next((path for path, sums in rows.items() if name in sums), "")
-        self._within = {
-            name: tuple(b for b in rows.get(self._own[name], ()) if b != name)
+        self._within = tuple(
+            (name, tuple(b for b in rows.get(self._own[name], ()) if b != name))
             for name in ("input", "output")
-        }
-        self._sums = {p: sums for p, sums in rows.items() if sums[0] not in APART}
+        )
+        self._sums = tuple((p, sums) for p, sums in rows.items() if sums[0] not in APART)
         self.apart = frozenset(self._own) - self.refuses
         """The buckets that it counts."""
         self.top = frozenset(key for _, outer, key, _ in self._steps if not outer)
@@ -121,28 +121,42 @@ class Counts:
             elif value is not None:
                 expected("an integer", value, f"{at}/{outer}/{key}" if outer else f"{at}/{key}")
         get, own = found.get, self._own
-        buckets = {name: get(own[name]) for name in APART if name in own}
         asked, said = get(own["input"]), get(own["output"])
-        for name, total in (("input", asked), ("output", said)):
-            rest = total or 0
-            for bucket in self._within[name]:
-                rest -= buckets.get(bucket) or 0
-            buckets[name] = max(rest, 0)
+        read, written, reasoning = (
+            get(own.get("cache_read", "")),
+            get(own.get("cache_write", "")),
+            get(own.get("reasoning", "")),
+        )
+        counts = {
+            "input": asked or 0,
+            "cache_read": read or 0,
+            "cache_write": written or 0,
+            "output": said or 0,
+            "reasoning": reasoning or 0,
+        }
+        for name, within in self._within:
+            for bucket in within:
+                counts[name] -= counts[bucket]
+            if counts[name] < 0:
+                counts[name] = 0
         spelling: dict[str, Json] = {}
-        for path, sums in self._sums.items():
-            if get(path) != sum([buckets.get(bucket) or 0 for bucket in sums]):
+        for path, sums in self._sums:
+            total = 0
+            for bucket in sums:
+                total += counts[bucket]
+            if get(path) != total:
                 spelling[path] = get(path)
         extras: Extras | None = None
         if spelling or also or partly or not self._is_plain(doc):
             taken, objects = {*self.top, *also, *spelled.values()}, {**self.partly, **partly}
             extras = dialect.keep(doc, taken, spelling, partly=objects)
         return Usage(
-            buckets["input"] or 0,
-            buckets.get("cache_read"),
-            buckets.get("cache_write"),
+            counts["input"],
+            read,
+            written,
             None,
-            buckets["output"] or 0,
-            buckets.get("reasoning"),
+            counts["output"],
+            reasoning,
             uncounted(asked, said),
             at=at,
             extras=extras,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from ..core.models import is_named, title_of
 from ..model import Json
 
 FIRST = 50
@@ -127,6 +128,102 @@ def weigh_tools(e: Evidence, tools: Json, name_form: Callable[[dict[str, Json]],
         e.speaks_for(form, 0.9)
     if "" in forms:  # a stray tool among many proves less than nothing but strays
         e.speaks_against("a tool of another form", 0.8 if forms == {""} else 0.3)
+
+
+class Talk(Struct, frozen=True):
+    """By what the conversations of a dialect are known: in a request, beside nothing, or alone."""
+
+    look: Look
+    foreign: Mapping[str, float]
+    """Keys of a document that speak against it."""
+    asked: Mapping[str, float]
+    """Keys that make it a request, and no list of messages that is wrapped."""
+    tool_form: Callable[[dict[str, Json]], str]
+    told: Mapping[str, float] = {}
+    """Keys beside the messages that speak for it."""
+    weigh: Callable[[Evidence, list[Json]], None] | None = None
+    """What else speaks for or against messages."""
+
+    def weigh_messages(self, e: Evidence, messages: Json) -> None:
+        if messages.__class__ is list:
+            weigh_messages(e, messages, self.look)
+            if self.weigh is not None:
+                self.weigh(e, messages)
+
+    def history(self, doc: dict[str, Json], key: str = "messages") -> Verdict:
+        """An object that holds messages."""
+        e = Evidence("messages")
+        if doc.get(key).__class__ is list:
+            e.speaks_for("a list of messages" if key == "messages" else f"the key {key!r}", 0.5)
+        weigh_keys(e, doc, self.told)
+        weigh_doubts(e, doc, self.asked)
+        weigh_doubts(e, doc, self.foreign)
+        self.weigh_messages(e, doc.get(key))
+        return e.verdict()
+
+    def listed(self, doc: list[Json]) -> Verdict:
+        """A list of messages, or of tools."""
+        kind = doc[0].get("type")
+        if "role" in doc[0] or (kind.__class__ is str and kind in self.look.items):
+            e = Evidence("messages")
+            e.speaks_for("a list of messages", 0.3)
+            self.weigh_messages(e, doc)
+            return e.verdict()
+        e = Evidence("tools")
+        weigh_tools(e, doc, self.tool_form)
+        return e.verdict()
+
+
+def weigh_model(
+    e: Evidence, doc: dict[str, Json], vendor: str, weight: float, rivals: Iterable[str] = ()
+) -> None:
+    """The name of the model: one as the API of the vendor has it, or as that of a rival."""
+    model = doc.get("model")
+    if is_named(vendor, model):
+        e.speaks_for(f"the model is one of {title_of(vendor)}'s", weight)
+        return
+    for rival in rivals:
+        if is_named(rival, model):
+            e.speaks_against(f"the model is one of {title_of(rival)}'s", 0.1)
+
+
+def weigh_unnamed(e: Evidence, doc: dict[str, Json]) -> None:
+    """A request names a model."""
+    if doc.get("model").__class__ is not str:
+        e.speaks_against("no model is named", 0.4)
+
+
+def weigh_count(e: Evidence, doc: dict[str, Json], key: str, weight: float) -> None:
+    """A count of tokens that a response tells."""
+    usage = doc.get("usage")
+    if usage.__class__ is dict and key in usage:
+        e.speaks_for(f"a usage with {key!r}", weight)
+
+
+def weigh_choice(
+    e: Evidence, value: Json, choice: Callable[[dict[str, Json]], Iterator[Verdict]]
+) -> None:
+    """A tool choice of OpenAI's: one word, or an object of its form."""
+    if value.__class__ is str:
+        e.speaks_for("a tool choice in one word", 0.5)
+    elif value.__class__ is dict and not any(True for _ in choice(value)):
+        e.speaks_against("another tool choice", 0.7)
+
+
+def openai_error(doc: dict[str, Json]) -> Verdict:
+    """The body of an error is the same in all of OpenAI's APIs."""
+    e, inner = Evidence("error"), doc["error"]
+    weigh_keys(e, inner, {"message": 0.4})
+    for key, weight in (("param", 0.4), ("code", 0.2)):
+        if key in inner:
+            e.speaks_for(f"an error with {key!r}", weight)
+    return e.verdict()
+
+
+def openai_word(doc: str) -> Iterator[Verdict]:
+    """A tool choice of OpenAI's that is one word."""
+    if doc in ("auto", "none", "required"):
+        yield "tool-choice", 0.3, (f"the word {doc!r}",)
 
 
 def told_by(signs: Mapping[str, float], verdicts: Iterable[Verdict]) -> Iterator[Verdict]:

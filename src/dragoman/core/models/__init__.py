@@ -130,6 +130,8 @@ class Vendor(Struct, frozen=True):
     title: str
     families: tuple[str, ...]
     rows: tuple[Row, ...] = ()
+    named: str = ""
+    """A pattern of names as its own API has them; other servers call the same models otherwise."""
 
     def is_maker_of(self, name: str) -> bool:
         return any(fits(name, family) for family in self.families)
@@ -157,13 +159,23 @@ def builtin() -> Iterator[Vendor]:
 def _table(name: str) -> Vendor:
     vendor: Vendor = import_module(f"{__name__}.{name}").VENDOR
     rows = tuple(Row(r.names, r.facts, r.sources, vendor.name) for r in vendor.rows)
-    return Vendor(vendor.name, vendor.title, vendor.families, rows)
+    return Vendor(vendor.name, vendor.title, vendor.families, rows, vendor.named)
 
 
 @cache
 def _others() -> tuple[Vendor, ...]:
     found: tuple[Vendor, ...] = import_module(f"{__name__}.others").VENDORS
     return found
+
+
+def title_of(vendor: str) -> str:
+    """How a vendor is called in a sentence."""
+    return _table(vendor).title.partition(" ")[0]
+
+
+def is_named(vendor: str, model: Any) -> bool:
+    """Whether a model has a name as the API of its vendor gives it."""
+    return model.__class__ is str and re.fullmatch(_table(vendor).named, model) is not None
 
 
 # us.anthropic.claude-..., apac.amazon.nova-..., openai.gpt-oss-...: Bedrock's ids.

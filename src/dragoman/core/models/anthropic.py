@@ -210,4 +210,5 @@ VENDOR = Vendor(
         ),
         row("*", base=ADAPTIVE, **ALWAYS, forced_tools=False, sources=NEW),
     ),
+    named=r"[\s\S]*claude[\s\S]*",
 )

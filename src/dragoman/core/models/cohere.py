@@ -21,4 +21,5 @@ VENDOR = Vendor(
             media=("document",), sources={"media": VISION}),
         row("*"),
     ),
+    named=r"command(?:-[a-z0-9.-]+)?|c4ai-(?:aya|command)-[a-z0-9.-]+",
 )  # fmt: skip

@@ -26,4 +26,6 @@ VENDOR = Vendor(
         ),
         row("*", call_ids="nine", sources={"call_ids": NINE}),
     ),
+    named=r"(?:open-)?(?:mi[sx]tral|mini?stral|magistral|codestral|pixtral|voxtral|devstral)-"
+    r"[a-z0-9.-]*(?:latest|[0-9]{4})",
 )  # fmt: skip

@@ -137,4 +137,5 @@ VENDOR = Vendor(
         row("*", base=GPT_5, efforts=FIVE, cache_marks=True, sources=SAID | {
             "efforts": f"GPT-6 Astra and GPT-6.1 Sol do not take `none`: {PAGES}/gpt-6-astra"}),
     ),
+    named=r"(?:gpt-|chatgpt-|o1|o3|o4|ft:gpt-|openai/)[\s\S]*",
 )  # fmt: skip

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...core.models import is_named
 from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
+    Talk,
     Verdict,
     is_list_of_objects,
+    weigh_count,
     weigh_doubts,
     weigh_keys,
     weigh_messages,
     weigh_tools,
+    weigh_unnamed,
 )
 from ...model import Json
 
@@ -58,7 +62,7 @@ class Sniff(Dialect):
         if doc.__class__ is dict:
             if doc.get("messages").__class__ is list:
                 yield request(doc)
-                yield history(doc)
+                yield TALK.history(doc)
             elif doc.get("content").__class__ is list:
                 yield response(doc)
             elif doc.get("type") == "error" and doc.get("error").__class__ is dict:
@@ -66,7 +70,7 @@ class Sniff(Dialect):
             elif doc.get("type") in ("auto", "any", "tool", "none"):
                 yield choice(doc)
         elif is_list_of_objects(doc):
-            yield from listed(doc)
+            yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:
@@ -79,13 +83,11 @@ def request(doc: dict[str, Json]) -> Verdict:
     stored = doc.get("model") is None and doc.get("tools").__class__ is list
     if doc.get("max_tokens").__class__ is not int and not stored:
         e.speaks_against("'max_tokens' is missing", 0.5)
-    model = doc.get("model")
-    if model.__class__ is not str:
-        if not doc.get("anthropic_version"):  # Bedrock and Vertex name the model elsewhere
-            e.speaks_against("no model is named", 0.4)
-    elif "claude" in model:
+    if not doc.get("anthropic_version"):  # Bedrock and Vertex name the model elsewhere
+        weigh_unnamed(e, doc)
+    if is_named("anthropic", doc.get("model")):
         e.speaks_for("the model is a Claude", 0.2)
-    weigh_conversation(e, doc["messages"])
+    TALK.weigh_messages(e, doc["messages"])
     weigh_tools(e, doc.get("tools"), tool_form)
     choice_ = doc.get("tool_choice")
     if choice_.__class__ is dict and choice_.get("type") in ("auto", "any", "tool", "none"):
@@ -95,37 +97,12 @@ def request(doc: dict[str, Json]) -> Verdict:
     return e.verdict()
 
 
-def history(doc: dict[str, Json]) -> Verdict:
-    e = Evidence("messages")
-    e.speaks_for("a list of messages", 0.5)
-    weigh_keys(e, doc, {"system": 0.7})
-    weigh_doubts(e, doc, {"model": 0.9, "max_tokens": 0.9, "tools": 0.9, "anthropic_version": 0.9})
-    weigh_doubts(e, doc, FOREIGN)
-    weigh_conversation(e, doc["messages"])
-    return e.verdict()
-
-
-def listed(doc: list[Json]) -> Iterator[Verdict]:
-    first = doc[0]
-    if "role" in first:
-        e = Evidence("messages")
-        e.speaks_for("a list of messages", 0.3)
-        weigh_conversation(e, doc)
-        yield e.verdict()
-    else:
-        e = Evidence("tools")
-        weigh_tools(e, doc, tool_form)
-        yield e.verdict()
-
-
 def response(doc: dict[str, Json]) -> Verdict:
     e = Evidence("response")
     if doc.get("type") == "message" and doc.get("role") == "assistant":
         e.speaks_for("a message of the assistant", 0.7)
         weigh_keys(e, doc, {"stop_reason": 0.7, "stop_sequence": 0.5})
-        usage = doc.get("usage")
-        if usage.__class__ is dict and "input_tokens" in usage:
-            e.speaks_for("a usage with 'input_tokens'", 0.6)
+        weigh_count(e, doc, "input_tokens", 0.6)
         weigh_messages(e, [doc], LOOK)
     weigh_doubts(e, doc, {"object": 0.8, "output": 0.8, "choices": 0.9})
     return e.verdict()
@@ -150,8 +127,7 @@ def choice(doc: dict[str, Json]) -> Verdict:
     return e.verdict()
 
 
-def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
-    weigh_messages(e, messages, LOOK)
+def weigh_first(e: Evidence, messages: list[Json]) -> None:
     first = messages[0] if messages else None
     if first.__class__ is dict and first.get("role") == "system":
         e.speaks_against("the first message is the system's", 0.7)
@@ -171,3 +147,7 @@ def tool_form(tool: dict[str, Json]) -> str:
         return "a tool with 'input_schema'"
     kind = tool.get("type")
     return "a dated tool" if kind.__class__ is str and HOSTED_TOOL(kind) else ""
+
+
+ASKED = dict.fromkeys(("model", "max_tokens", "tools", "anthropic_version"), 0.9)
+TALK = Talk(LOOK, FOREIGN, ASKED, tool_form, {"system": 0.7}, weigh_first)

@@ -12,6 +12,7 @@ from ...lint.evidence import (
     Verdict,
     is_list_of_objects,
     objects,
+    weigh_count,
     weigh_doubts,
     weigh_keys,
     weigh_tools,
@@ -143,9 +144,7 @@ def response(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("a message in 'output'", 0.8)
         weigh_conversation(e, [message])
     weigh_keys(e, doc, {"stopReason": 0.7, "metrics": 0.5, "trace": 0.3})
-    usage = doc.get("usage")
-    if usage.__class__ is dict and "inputTokens" in usage:
-        e.speaks_for("a usage with 'inputTokens'", 0.6)
+    weigh_count(e, doc, "inputTokens", 0.6)
     return e.verdict()
 
 

@@ -15,6 +15,7 @@ from ...lint.evidence import (
     weigh_doubts,
     weigh_keys,
     weigh_messages,
+    weigh_model,
     weigh_tools,
 )
 from ...model import Json
@@ -54,8 +55,6 @@ ALIKE = Look(
 )
 SETTINGS = {"response_format": 0.6, "seed": 0.4, "frequency_penalty": 0.4, "logprobs": 0.5}
 
-# As its own API calls them; other servers have other names for the same models.
-is_cohere = re.compile(r"command(?:-[a-z0-9.-]+)?|c4ai-(?:aya|command)-[a-z0-9.-]+").fullmatch
 is_uuid = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
@@ -103,9 +102,8 @@ def request(doc: dict[str, Json]) -> Iterator[Verdict]:
 
 
 def weigh_settings(e: Evidence, doc: dict[str, Json]) -> None:
-    model, thinking, form = doc.get("model"), doc.get("thinking"), doc.get("response_format")
-    if model.__class__ is str and is_cohere(model):
-        e.speaks_for("the model is one of Cohere's", 0.6)
+    thinking, form = doc.get("thinking"), doc.get("response_format")
+    weigh_model(e, doc, "cohere", 0.6)
     if doc.get("tool_choice") in (REQUIRED, NONE):
         e.speaks_for("a tool choice in capitals", 0.9)
     if thinking.__class__ is dict and "token_budget" in thinking:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...core.models import is_named
 from ...lint.evidence import FIRST, PARTS, Verdict, objects, told_by
 from ...model import Json
 from .._nine import is_legal
-from ..openai_chat.sniff import is_mistral
 
 KEYS = {
     "random_seed": 0.9, "safe_prompt": 0.9, "prompt_mode": 0.7, "guardrails": 0.5,
@@ -31,8 +31,7 @@ def sniff(base: Iterable[Verdict], doc: Json) -> Iterator[Verdict]:
 
 def signs_of(doc: Json) -> Iterator[tuple[str, float]]:
     top = doc if doc.__class__ is dict else {}
-    model = top.get("model")
-    if model.__class__ is str and is_mistral(model):
+    if is_named("mistral", top.get("model")):
         yield "the model is one of Mistral's", 0.5
     for key, weight in KEYS.items():
         if top.get(key) is not None:

@@ -10,17 +10,24 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from ...core.models import is_named
 from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
+    Talk,
     Verdict,
     is_list_of_objects,
     objects,
+    openai_error,
+    openai_word,
+    weigh_choice,
+    weigh_count,
     weigh_doubts,
     weigh_keys,
-    weigh_messages,
+    weigh_model,
     weigh_tools,
+    weigh_unnamed,
 )
 from ...model import Json
 
@@ -39,12 +46,6 @@ FOREIGN = {
     "think": 0.6, "options": 0.5, "strict_tools": 0.5, "citation_options": 0.5, "safety_mode": 0.4,
     "documents": 0.2,
 }  # fmt: skip
-# As its own API calls them; other servers have other names for the same models.
-is_mistral = re.compile(
-    r"(?:open-)?(?:mi[sx]tral|mini?stral|magistral|codestral|pixtral|voxtral|devstral)-"
-    r"[a-z0-9.-]*(?:latest|[0-9]{4})"
-).fullmatch
-is_cohere = re.compile(r"command(?:-[a-z0-9.-]+)?|c4ai-(?:aya|command)-[a-z0-9.-]+").fullmatch
 LOOK = Look(
     roles={
         "user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3, "tool": 0.7,
@@ -67,7 +68,6 @@ LOOK = Look(
         "document_url": 0.7,
     },
 )  # fmt: skip
-CHOICES = ("auto", "none", "required")
 # What makes an object with messages a request, and no list of messages that is wrapped.
 ASKED = (
     "model", "max_tokens", "temperature", "tools", "tool_choice", "functions",
@@ -131,18 +131,17 @@ class Sniff(Dialect):
         if doc.__class__ is dict:
             if doc.get("messages").__class__ is list:
                 yield request(doc)
-                yield history(doc)
+                yield TALK.history(doc)
             elif doc.get("choices").__class__ is list:
                 yield response(doc)
             elif doc.get("error").__class__ is dict and "type" not in doc:
-                yield error(doc)
+                yield openai_error(doc)
             else:
                 yield from choice(doc)
         elif doc.__class__ is str:
-            if doc in CHOICES:
-                yield "tool-choice", 0.3, (f"the word {doc!r}",)
+            yield from openai_word(doc)
         elif is_list_of_objects(doc):
-            yield from listed(doc)
+            yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:
@@ -150,39 +149,15 @@ def request(doc: dict[str, Json]) -> Verdict:
     e.speaks_for("a list of messages", 0.5)
     weigh_keys(e, doc, REQUEST)
     weigh_doubts(e, doc, FOREIGN)
-    model = doc.get("model")
-    if model.__class__ is not str:
-        e.speaks_against("no model is named", 0.4)
-    elif model.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-", "openai/")):
-        e.speaks_for("the model is one of OpenAI's", 0.2)
-    elif is_mistral(model):
-        e.speaks_against("the model is one of Mistral's", 0.1)
-    elif is_cohere(model):
-        e.speaks_against("the model is one of Cohere's", 0.1)
-    weigh_conversation(e, doc["messages"])
+    weigh_unnamed(e, doc)
+    weigh_model(e, doc, "openai", 0.2, ("mistral", "cohere"))
+    TALK.weigh_messages(e, doc["messages"])
     weigh_tools(e, doc.get("tools"), tool_form)
-    weigh_choice(e, doc.get("tool_choice"))
-    return e.verdict()
-
-
-def history(doc: dict[str, Json]) -> Verdict:
-    e = Evidence("messages")
-    e.speaks_for("a list of messages", 0.5)
-    weigh_doubts(e, doc, FOREIGN | dict.fromkeys(ASKED, 0.9))
-    weigh_conversation(e, doc["messages"])
-    return e.verdict()
-
-
-def listed(doc: list[Json]) -> Iterator[Verdict]:
-    if "role" in doc[0]:
-        e = Evidence("messages")
-        e.speaks_for("a list of messages", 0.3)
-        weigh_conversation(e, doc)
-        yield e.verdict()
+    if doc.get("tool_choice") in ("REQUIRED", "NONE"):
+        e.speaks_against("a tool choice in capitals", 0.3)
     else:
-        e = Evidence("tools")
-        weigh_tools(e, doc, tool_form)
-        yield e.verdict()
+        weigh_choice(e, doc.get("tool_choice"), choice)
+    return e.verdict()
 
 
 def response(doc: dict[str, Json]) -> Verdict:
@@ -199,23 +174,9 @@ def response(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("the object 'chat.completion'", 0.8)
     elif kind:
         e.speaks_against(f"the object {kind!r}"[:60], 0.8)
-    model = doc.get("model")
-    if model.__class__ is str and is_mistral(model):
+    if is_named("mistral", doc.get("model")):
         e.speaks_against("the model is one of Mistral's", 0.1)
-    usage = doc.get("usage")
-    if usage.__class__ is dict and "prompt_tokens" in usage:
-        e.speaks_for("a usage with 'prompt_tokens'", 0.5)
-    return e.verdict()
-
-
-def error(doc: dict[str, Json]) -> Verdict:
-    """The body of an error is the same in all of OpenAI's APIs."""
-    e = Evidence("error")
-    weigh_keys(e, doc["error"], {"message": 0.4})
-    if "param" in doc["error"]:
-        e.speaks_for("an error with 'param'", 0.4)
-    if "code" in doc["error"]:
-        e.speaks_for("an error with 'code'", 0.2)
+    weigh_count(e, doc, "prompt_tokens", 0.5)
     return e.verdict()
 
 
@@ -229,20 +190,10 @@ def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
         yield "tool-choice", 0.9, (sign,)
 
 
-def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
-    weigh_messages(e, messages, LOOK)
-
-
-def weigh_choice(e: Evidence, value: Json) -> None:
-    if value in ("REQUIRED", "NONE"):
-        e.speaks_against("a tool choice in capitals", 0.3)
-    elif value.__class__ is str:
-        e.speaks_for("a tool choice in one word", 0.5)
-    elif value.__class__ is dict and not any(True for _ in choice(value)):
-        e.speaks_against("another tool choice", 0.7)
-
-
 def tool_form(tool: dict[str, Json]) -> str:
     kind = tool.get("type")
     inside = kind in ("function", "custom") and tool.get(kind).__class__ is dict
     return f"a tool with {kind!r} inside" if inside else ""
+
+
+TALK = Talk(LOOK, FOREIGN, dict.fromkeys(ASKED, 0.9), tool_form)

@@ -9,13 +9,18 @@ from ...lint.evidence import (
     PARTS,
     Evidence,
     Look,
+    Talk,
     Verdict,
     is_list_of_objects,
     objects,
+    openai_error,
+    openai_word,
+    weigh_choice,
+    weigh_count,
     weigh_doubts,
     weigh_keys,
-    weigh_messages,
     weigh_tools,
+    weigh_unnamed,
 )
 from ...model import Json
 
@@ -66,7 +71,6 @@ HOSTED = frozenset(
         "programmatic_tool_calling", "namespace",
     }
 )  # fmt: skip
-CHOICES = ("auto", "none", "required")
 
 
 class Sniff(Dialect):
@@ -77,17 +81,16 @@ class Sniff(Dialect):
             if doc.get("output").__class__ is list:
                 yield response(doc)
             elif doc.get("error").__class__ is dict and "type" not in doc:
-                yield error(doc)
+                yield openai_error(doc)
             elif "model" in doc or "input" in doc or doc.get("prompt").__class__ is dict:
                 yield request(doc)
-                yield history(doc)
+                yield TALK.history(doc, "input")
             else:
                 yield from choice(doc)
         elif doc.__class__ is str:
-            if doc in CHOICES:
-                yield "tool-choice", 0.3, (f"the word {doc!r}",)
+            yield from openai_word(doc)
         elif is_list_of_objects(doc):
-            yield from listed(doc)
+            yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:
@@ -100,41 +103,14 @@ def request(doc: dict[str, Json]) -> Verdict:
     weigh_doubts(e, doc, FOREIGN)
     if doc.get("prompt").__class__ is dict:
         e.speaks_for("a stored prompt", 0.6)
-    elif doc.get("model").__class__ is not str:
-        e.speaks_against("no model is named", 0.4)
+    else:
+        weigh_unnamed(e, doc)
     if doc.get("include") == ["reasoning"]:
         e.speaks_against("'reasoning' is nothing to be included", 0.5)
-    weigh_items(e, doc.get("input"))
+    TALK.weigh_messages(e, doc.get("input"))
     weigh_tools(e, doc.get("tools"), tool_form)
-    value = doc.get("tool_choice")
-    if value.__class__ is str:
-        e.speaks_for("a tool choice in one word", 0.5)
-    elif value.__class__ is dict and not any(True for _ in choice(value)):
-        e.speaks_against("another tool choice", 0.7)
+    weigh_choice(e, doc.get("tool_choice"), choice)
     return e.verdict()
-
-
-def history(doc: dict[str, Json]) -> Verdict:
-    e = Evidence("messages")
-    if doc.get("input").__class__ is list:
-        e.speaks_for("the key 'input'", 0.5)
-    weigh_keys(e, doc, {"instructions": 0.5})
-    weigh_doubts(e, doc, FOREIGN | {"model": 0.9, "tools": 0.5, "previous_response_id": 0.9})
-    weigh_items(e, doc.get("input"))
-    return e.verdict()
-
-
-def listed(doc: list[Json]) -> Iterator[Verdict]:
-    kind = doc[0].get("type")
-    if "role" in doc[0] or (kind.__class__ is str and kind in ITEMS):
-        e = Evidence("messages")
-        e.speaks_for("a list of messages", 0.3)
-        weigh_items(e, doc)
-        yield e.verdict()
-    else:
-        e = Evidence("tools")
-        weigh_tools(e, doc, tool_form)
-        yield e.verdict()
 
 
 def response(doc: dict[str, Json]) -> Verdict:
@@ -144,21 +120,8 @@ def response(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("the object 'response'", 0.9)
     elif doc.get("object") is not None:
         e.speaks_against("another object", 0.8)
-    weigh_items(e, doc["output"])
-    usage = doc.get("usage")
-    if usage.__class__ is dict and "input_tokens" in usage:
-        e.speaks_for("a usage with 'input_tokens'", 0.3)
-    return e.verdict()
-
-
-def error(doc: dict[str, Json]) -> Verdict:
-    """The body of an error is the same in all of OpenAI's APIs."""
-    e = Evidence("error")
-    weigh_keys(e, doc["error"], {"message": 0.4})
-    if "param" in doc["error"]:
-        e.speaks_for("an error with 'param'", 0.4)
-    if "code" in doc["error"]:
-        e.speaks_for("an error with 'code'", 0.2)
+    TALK.weigh_messages(e, doc["output"])
+    weigh_count(e, doc, "input_tokens", 0.3)
     return e.verdict()
 
 
@@ -175,9 +138,7 @@ def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
             yield "tool-choice", 0.7, (f"the type {kind!r}",)
 
 
-def weigh_items(e: Evidence, items: Json) -> None:
-    if items.__class__ is list:
-        weigh_messages(e, items, LOOK)
+def weigh_images(e: Evidence, items: list[Json]) -> None:
     for item in objects(items):
         for part in objects(item.get("content"), PARTS):
             if part.get("type") == "input_image" and part.get("url").__class__ is str:
@@ -190,3 +151,7 @@ def tool_form(tool: dict[str, Json]) -> str:
         flat = tool.get("name").__class__ is str and "input_schema" not in tool
         return f"a tool of type {kind!r} with a name beside it" if flat else ""
     return f"a tool of type {kind!r}" if kind.__class__ is str and kind in HOSTED else ""
+
+
+ASKED = {"model": 0.9, "tools": 0.5, "previous_response_id": 0.9}
+TALK = Talk(LOOK, FOREIGN, ASKED, tool_form, {"instructions": 0.5}, weigh_images)
