@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,6 +163,32 @@ def test_a_document_has_a_limit() -> None:
         dragoman.convert(data, source="chat", target="anthropic", limit=len(data) - 1)
     assert dragoman.convert(data, source="chat", target="chat", limit=len(data)).document == REQUEST
     assert dragoman.convert(data, source="chat", target="chat", limit=None).document == REQUEST
+
+
+REPLY = {
+    "model": "m",
+    "choices": [{"message": {"role": "assistant", "content": "Yo"}}],
+}
+VERBS: dict[str, Callable[..., object]] = {
+    "read": lambda data, **limit: dragoman.read(data, "chat", **limit),
+    "check": lambda data, **limit: dragoman.check(data, "chat", **limit),
+    "repair": lambda data, **limit: dragoman.repair(data, "chat", **limit),
+    "detect": lambda data, **limit: dragoman.detect(data, **limit),
+    "detect a stream": lambda data, **limit: dragoman.detect(data, facet="stream", **limit),
+    "join a request": lambda data, **limit: dragoman.join(data, REPLY, dialect="chat", **limit),
+    "join a response": lambda data, **limit: dragoman.join(
+        REQUEST, json.dumps(REPLY).encode().ljust(len(data)), dialect="chat", **limit
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_document_of_too_many_bytes_for_any_verb(verb: str) -> None:
+    data = json.dumps(REQUEST).encode()
+    with pytest.raises(Malformed, match="more than"):
+        VERBS[verb](data, limit=len(data) - 1)
+    VERBS[verb](data, limit=1000)
+    VERBS[verb](data, limit=None)
 
 
 @pytest.mark.parametrize("target", ["anthropic-messages", "openai-chat"])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from . import dialects
 from .core.models import Models, given
-from .core.reading import load, nearest
+from .core.reading import LIMIT, load, nearest
 from .dialect import Facet, Problem
 from .errors import Malformed
 from .model import Json
@@ -21,6 +21,7 @@ def check(
     *,
     facet: Facet | str = "request",
     models: Models | Mapping[str, Any] | None = None,
+    limit: int | None = LIMIT,
 ) -> list[Problem]:
     """Everything in a document that the API of its dialect would reject.
 
@@ -30,9 +31,10 @@ def check(
     no-messages at /messages: messages: at least one message is required
 
     Rules that depend on the model use the model name in the request; ``models`` adds rows of your
-    own to the table of model facts (``dragoman.models``).
+    own to the table of model facts (``dragoman.models``). ``limit`` is how many bytes a document may
+    have (None: any number).
     """
-    value = load(doc)
+    value = load(doc, limit)
     try:
         return [
             problem

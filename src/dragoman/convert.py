@@ -15,7 +15,7 @@ from . import capsule as capsules
 from . import dialects
 from .core import duplicates, surrogates
 from .core.models import Models, given
-from .core.reading import load
+from .core.reading import LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import Whole
 from .core.walk import below
@@ -35,9 +35,6 @@ from .model import (
     Tree,
 )
 from .result import Result
-
-LIMIT = 1024 * 1024 * 1024
-"""How many bytes a document may have by default."""
 
 
 def convert(
@@ -141,12 +138,6 @@ def _note_model(writer: Dialect, log: Ledger) -> None:
         log.restored.append(field)
 
 
-def is_longer(doc: Json | bytes, limit: int | None) -> bool:
-    """Whether a document is one of too many bytes."""
-    raw = isinstance(doc, bytes | bytearray | memoryview)
-    return raw and limit is not None and len(doc) > limit
-
-
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
     """Lone surrogates are restored in the same dialect; in others U+FFFD is written for each."""
     lost = halves.places
@@ -169,29 +160,47 @@ def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
 
 
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["request"] = ...) -> Request: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["request"] = ..., limit: int | None = ...
+) -> Request: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["messages"]) -> History: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["messages"], limit: int | None = ...
+) -> History: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["tools"]) -> Toolbox: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["tools"], limit: int | None = ...
+) -> Toolbox: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["tool-choice"]) -> ToolChoice: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["tool-choice"], limit: int | None = ...
+) -> ToolChoice: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["response"]) -> Response: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["response"], limit: int | None = ...
+) -> Response: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: Literal["error"]) -> Failure: ...
+def read(
+    doc: Json | bytes, dialect: str, *, facet: Literal["error"], limit: int | None = ...
+) -> Failure: ...
 @overload
-def read(doc: Json | bytes, dialect: str, *, facet: str) -> Tree: ...
-def read(doc: Json | bytes, dialect: str, *, facet: Facet | str = "request") -> Tree:
+def read(doc: Json | bytes, dialect: str, *, facet: str, limit: int | None = ...) -> Tree: ...
+def read(
+    doc: Json | bytes,
+    dialect: str,
+    *,
+    facet: Facet | str = "request",
+    limit: int | None = LIMIT,
+) -> Tree:
     """A document as a canonical tree; which one it is, the facet tells.
 
     The tree keeps the document: written in the same dialect, what was not edited is the same as in
-    the document (``tree.original``).
+    the document (``tree.original``). ``limit`` is how many bytes it may have (None: any number).
 
     >>> read({"model": "m", "messages": []}, "openai-chat").model
     'm'
     """
-    value, reader = load(doc), dialects.get(dialect)
+    value, reader = load(doc, limit), dialects.get(dialect)
     return with_source(reader.read(value, facet), value, reader)
 
 
@@ -218,6 +227,7 @@ def join(
     dialect: str,
     target: str | None = None,
     fail_on: Iterable[str] = (),
+    limit: int | None = LIMIT,
 ) -> Result:
     """The request with the response appended to its history, ready for the next turn.
 
@@ -225,7 +235,8 @@ def join(
     dropped, and so is what only a response can hold. The paths of these losses point into the
     response. A request that is a string is the text of one user message. With
     ``target``, the history is written in that dialect at once, such as a line of training text,
-    and all paths begin with ``/request`` or ``/response``.
+    and all paths begin with ``/request`` or ``/response``. ``limit`` is how many bytes each of the
+    two may have (None: any number).
 
     >>> said = {"content": [{"type": "text", "text": "Hello."}], "model": "m"}
     >>> join("Hi", said, dialect="anthropic", target="functiongemma").document["text"]
@@ -233,7 +244,7 @@ def join(
     """
     speaker, writer = dialects.get(dialect), dialects.get(target or dialect)
     log = Ledger(target=writer.name)
-    value = load(response)
+    value = load(response, limit)
     duplicates.note(response, value, log, "/response" if target else "")
     answer = speaker.read(value, "response")
     assert isinstance(answer, Response)
@@ -242,7 +253,7 @@ def join(
     if request.__class__ is str:
         asked = Request(answer.model, (Message("user", (Text(request),)),))
     else:
-        value = load(request)
+        value = load(request, limit)
         duplicates.note(request, value, log, "/request" if target else "")
         read = speaker.read(value, "request")
         assert isinstance(read, Request)

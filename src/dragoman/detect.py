@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import dialects
-from .core.reading import UNREADABLE, decode, load
+from .core.reading import LIMIT, UNREADABLE, decode, is_longer, load
 from .core.surrogates import parse_leniently
 from .dialect import Dialect, Facet, Guess
 from .errors import Malformed
@@ -35,12 +35,15 @@ class Guesses(tuple[Guess, ...]):
         return guesses
 
 
-def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
+def detect(
+    doc: Json | bytes, *, facet: Facet | str | None = None, limit: int | None = LIMIT
+) -> Guesses:
     """The dialects and facets that match a document, best first, each with its evidence.
 
     Nothing, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
     arbitrary. Those that are tied are in ``detect(doc).tied``. With ``facet``, only
-    guesses of that facet count; with ``"stream"``, the bytes of a stream are looked at.
+    guesses of that facet count; with ``"stream"``, the bytes of a stream are looked at. ``limit``
+    is how many bytes a document may have (None: any number).
 
     >>> detect({"choices": [{"message": {"role": "assistant", "content": "Hi"}}]})[0].dialect
     'openai-chat'
@@ -51,6 +54,8 @@ def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
     >>> detect({"greeting": "Hi"}).tied  # in none
     ()
     """
+    if is_longer(doc, limit):
+        raise Malformed(f"a document of more than {limit:,} bytes")
     if facet == "stream" and isinstance(doc, bytes | bytearray | memoryview):
         guess = detect_stream(bytes(doc))
         return Guesses.of([] if guess is None else [guess])

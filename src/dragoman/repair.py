@@ -12,7 +12,7 @@ from typing import Any
 from . import dialects
 from .core import duplicates
 from .core.models import Models, given
-from .core.reading import load
+from .core.reading import LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import WHY, well_formed
 from .dialect import Facet
@@ -37,13 +37,14 @@ def repair(
     facet: Facet | str = "request",
     fail_on: Iterable[str] = (),
     models: Models | Mapping[str, Any] | None = None,
+    limit: int | None = LIMIT,
 ) -> Result:
     """A document that the API accepts, as far as passes can achieve it, in the same dialect.
 
     With ``passes``, these run, in this order, whatever the document is. Without, the passes run
     that repair what ``check`` finds; a document without problems is returned unchanged.
     ``result.losses`` has every change. ``models`` adds rows of your own to the table of model facts
-    (``dragoman.models``).
+    (``dragoman.models``). ``limit`` is how many bytes a document may have (None: any number).
 
     >>> broken = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [
     ...     {"type": "text", "text": ""}, {"type": "text", "text": "Hi"}]}]}
@@ -58,7 +59,7 @@ def repair(
 
     speaker = dialects.get(dialect)
     log = Ledger(models=given(models), target=speaker.name)
-    value = _loaded(doc, log)
+    value = _loaded(doc, limit, log)
     duplicates.note(doc, value, log)
     if facet not in ("request", "messages"):
         raise Unsupported(f"repair supports the facets request and messages, not {facet}")
@@ -76,11 +77,13 @@ def repair(
     return Result(document, tuple(log.losses))
 
 
-def _loaded(doc: Json | bytes, log: Ledger) -> Json:
+def _loaded(doc: Json | bytes, limit: int | None, log: Ledger) -> Json:
     """The document; lone surrogates, which no API takes, are repaired before anything else."""
     try:
-        return load(doc)
+        return load(doc, limit)
     except Malformed:
+        if is_longer(doc, limit):
+            raise
         found = well_formed(doc)
         if found is None:
             raise
