@@ -20,7 +20,7 @@ import dragoman
 from apis import APIS, KEY, MODEL
 from dragoman import dialects
 from dragoman.core.reading import encode
-from dragoman.providers import AsyncStream, Provider, ProviderError, Retries
+from dragoman.providers import AsyncStream, Provider, ProviderError, Retries, TimedOut
 from dragoman.streams.framing import framer, write_frame
 from hostile import (
     ANY,
@@ -428,3 +428,41 @@ def test_a_stream_without_end_is_left(server: Hostile, name: str, way: str) -> N
             assert await asyncio.to_thread(server.left.wait, LIMIT)
 
     asyncio.run(run())
+
+
+def hints() -> Iterator[bytes]:
+    """Interim responses, and never the final one."""
+    while True:
+        yield head("103 Early Hints", "link: </a>") * 50
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_interim_responses_without_end_are_left(server: Hostile, way: str, stream: bool) -> None:
+    server.play(Wire(hints()))
+
+    async def run() -> None:
+        async with quick(server) as model:
+            if stream:
+                async with model.astream_request(request_of("openai-chat")):
+                    pass
+            else:
+                await model.arequest(request_of("openai-chat"))
+
+    with pytest.raises(TimedOut, match="no response in time"):
+        if way == "async":
+            asyncio.run(run())
+        elif stream:
+            with quick(server) as model, model.stream_request(request_of("openai-chat")):
+                pass
+        else:
+            with quick(server) as model:
+                model.request(request_of("openai-chat"))
+    assert server.left.wait(LIMIT)
+
+
+def quick(server: Hostile) -> Provider:
+    api = APIS["openai-chat"]
+    return Provider(
+        "openai-chat", url=server.url + api.base, key=KEY, model=MODEL, timeout=0.3, **api.options
+    )

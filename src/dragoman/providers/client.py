@@ -186,14 +186,16 @@ class Client:
     async def _send(
         self, url: str, body: bytes, headers: Headers, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
-        return await self._open().post(
-            URL(url, encoded=True),
-            data=body,
-            headers=headers,
-            allow_redirects=False,
-            proxy=proxy_for(url),
-            timeout=limits,
-        )
+        # Interim responses (1xx) are no silence: without this a server could send them for ever.
+        async with asyncio.timeout(self.timeout):
+            return await self._open().post(
+                URL(url, encoded=True),
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                proxy=proxy_for(url),
+                timeout=limits,
+            )
 
     async def read(self, response: aiohttp.ClientResponse, body: bytearray) -> None:
         """Add what is still to come of a response to what was read of it."""
