@@ -440,25 +440,30 @@ def hints() -> Iterator[bytes]:
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_interim_responses_without_end_are_left(server: Hostile, way: str, stream: bool) -> None:
     server.play(Wire(hints()))
+    with pytest.raises(TimedOut, match="no response in time"):
+        wait_for(server, way, stream)
+    assert server.left.wait(LIMIT)
+
+
+def wait_for(server: Hostile, way: str, stream: bool) -> None:
+    asked = request_of("openai-chat")
 
     async def run() -> None:
         async with quick(server) as model:
             if stream:
-                async with model.astream_request(request_of("openai-chat")):
+                async with model.astream_request(asked):
                     pass
             else:
-                await model.arequest(request_of("openai-chat"))
+                await model.arequest(asked)
 
-    with pytest.raises(TimedOut, match="no response in time"):
-        if way == "async":
-            asyncio.run(run())
-        elif stream:
-            with quick(server) as model, model.stream_request(request_of("openai-chat")):
-                pass
-        else:
-            with quick(server) as model:
-                model.request(request_of("openai-chat"))
-    assert server.left.wait(LIMIT)
+    if way == "async":
+        asyncio.run(run())
+    elif stream:
+        with quick(server) as model, model.stream_request(asked):
+            pass
+    else:
+        with quick(server) as model:
+            model.request(asked)
 
 
 def quick(server: Hostile) -> Provider:

@@ -10,14 +10,15 @@ from ..core.models import DEFAULT, Models
 from ..core.reading import encode
 from ..core.source import with_source
 from ..dialect import Dialect
-from ..errors import Malformed, Unsupported
+from ..errors import CapsuleError, Malformed, Unsupported
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Message, Reasoning, Request, Tree
+from ..model import History, Json, Media, Message, Reasoning, Request, ToolResult, Tree
 from . import echoing, patching
 from .echoing import SLIGHT
 from .marks import relative
 from .modelled import NAMELESS, named, wants_model
 from .names import note_reused, reused_ids
+from .opening import open_
 from .patching import equal, same
 from .places import (
     LARGE,
@@ -73,7 +74,7 @@ def make(
         tree = source.read(original, facet) if tree is None else tree
         capsule["model"] = (tree.model if isinstance(tree, Request) else None) or NAMELESS
         heard = named(capsule, heard, source)
-    back = source.write(heard, log)
+    back = written = source.write(heard, log)
     losses = log.losses
     slot = source.history
     if back.__class__ is list and original.__class__ is dict and slot in original:
@@ -86,7 +87,16 @@ def make(
         alike = _alike(original, back)
         if not _is_all(original, back, alike):
             tree = source.read(original, facet) if tree is None else tree
+            before = dict(capsule)
             losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
+            if (
+                "turns" in capsule
+                and ("echo" not in capsule or _is_odd(tree, heard))
+                and not _opens(capsule, written, original, source, target, heard, document, models)
+            ):
+                capsule = before
+                _patch(capsule, back, original)
+                losses = log.losses
     except RecursionError:
         raise Malformed("nested too deeply to be carried") from None
     if (
@@ -132,10 +142,56 @@ def _compare(
         if there is not None and here.base == there.base:
             return _fill(capsule, here, there, tree, heard, losses, alike)
     capsule.pop("typed", None)  # a patch says what becomes of each item
-    capsule["patch"], refers = patching.make(untyped, original)
+    _patch(capsule, untyped, original)
+    return losses
+
+
+def _patch(capsule: dict[str, Json], back: Json, original: Json) -> None:
+    """The whole document as one patch."""
+    capsule["patch"], refers = patching.make(back, original)
     if refers:
         capsule["refs"] = True
-    return losses
+
+
+def _is_odd(tree: Tree, heard: Tree) -> bool:
+    """Whether turns may be confused though each seems to be in its place: some were made up or
+    left out, say nothing, or stand beside the result that they were read as a part of.
+    """
+    if not isinstance(tree, Request | History) or not isinstance(heard, Request | History):
+        return False
+    if len(tree.messages) != len(heard.messages):
+        return True
+    for message in tree.messages:
+        if not message.content:
+            return True
+        if message.role == "tool":
+            results = (block for block in message.content if isinstance(block, ToolResult))
+            if any(isinstance(part, Media) for result in results for part in result.content):
+                return True
+    return False
+
+
+def _opens(
+    capsule: dict[str, Json],
+    written: Json,
+    original: Json,
+    source: Dialect,
+    target: Dialect,
+    heard: Tree,
+    document: Json,
+    models: Models,
+) -> bool:
+    """Whether the capsule gives the original, if the document comes back as it is.
+
+    Turns that look alike, or that look like what was made up for others, may be confused.
+    """
+    log = Ledger(models=models)
+    log.restores = True
+    try:
+        found = open_(capsule, written, source, capsule["facet"], log, heard, target, document)
+    except CapsuleError:
+        return False
+    return equal(found, original) and not any(loss.what == "capsule" for loss in log.losses)
 
 
 def _alike(original: Json, back: Json) -> set[str]:
