@@ -543,6 +543,7 @@ def test_the_cost_of_a_capsule_is_linear(target: str) -> None:
         doc = agent(turns)
         return steps(lambda: dragoman.convert(doc, source="anthropic", target=target, carry=True))
 
+    signed(1)  # what is made once is made now
     assert signed(160) < 5 * signed(40)
 
 
