@@ -31,8 +31,8 @@ def check(
     no-messages at /messages: messages: at least one message is required
 
     Rules that depend on the model use the model name in the request; ``models`` adds rows of your
-    own to the table of model facts (``dragoman.models``). ``limit`` is how many bytes a document may
-    have (None: any number).
+    own to the table of model facts (``dragoman.models``). ``limit`` is how many bytes a document
+    may have (None: any number).
     """
     value = load(doc, limit)
     try:
