@@ -201,6 +201,10 @@ def test_lines_that_begin_with_their_end() -> None:
     assert stream.feed(b"123") == []
     assert stream.feed(b"\n4\n56") == [("", b"123"), ("", b"4")]
     assert stream.feed(b"7\n") == [("", b"567")]
+    lines = framer("ndjson")
+    assert [lines.feed(piece) for piece in (b"12345", b"\n1", b"\n")] == [
+        [], [("", b"12345")], [("", b"1")],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

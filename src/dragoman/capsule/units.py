@@ -289,7 +289,8 @@ class View:
         prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
             at = node.at
-            if unit is not None and at.startswith(prefix):
+            if at.startswith(prefix):
+                assert unit is not None
                 slot, number = unit.slot, at[size:]
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
@@ -326,14 +327,12 @@ class View:
         return out
 
     def _place(self, node: Speaker) -> tuple[str, int]:
-        tokens = node.at.split("/", 4)
+        tokens = node.at.split("/")
         if self.base is not None:
             del tokens[0]
         elif self.doc.__class__ is list:
             tokens.insert(0, "")
-        if len(tokens) < 2:
-            raise LookupError
-        slot = tokens[1]
+        slot = tokens[1]  # a ``LookupError`` if it stands nowhere
         if "~" in slot:
             slot = slot.replace("~1", "/").replace("~0", "~")
         value = self.inner[slot]
