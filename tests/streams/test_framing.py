@@ -171,6 +171,37 @@ def test_a_frame_that_is_too_long_is_refused_however_the_bytes_are_cut(
         assert len(found) == 2, size
 
 
+SHORT: dict[str, tuple[bytes, bytes]] = {
+    "sse": (b"data: 1\n\n", b"data: " + b"3" * 25 + b"\n\n"),
+    "ndjson": (b"1\n", b"3" * 25 + b"\n"),
+    "array": (b"[{},", b'{"c":"' + b"3" * 25 + b'"},'),
+}
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_a_frame_that_is_too_long_is_the_end(kind: str) -> None:
+    """The first is refused at once, one after others with the next call, whatever that brings."""
+    short, long = SHORT[kind]
+    stream = framer(kind, 20)
+    with pytest.raises(Malformed, match="of more than 20 bytes"):
+        stream.feed(long if kind != "array" else b"[" + long)
+    for after in (b"", b"x", b"\n\n", short, None):
+        stream = framer(kind, 20)
+        assert len(stream.feed(short + long)) == 1
+        with pytest.raises(Malformed, match="of more than 20 bytes"):
+            stream.close() if after is None else stream.feed(after)
+
+
+@pytest.mark.parametrize(("kind", "data"), [("sse", b"data: 1"), ("ndjson", b"1234567")])
+def test_a_last_frame_may_be_as_long_as_the_limit(kind: str, data: bytes) -> None:
+    stream = framer(kind, 7)
+    assert stream.feed(data) == []
+    assert stream.close() == [("", data.removeprefix(b"data: "))]
+    blank = framer(kind, 7)
+    assert blank.feed(b"\n\n" + data) == []
+    assert blank.feed(b"\n\n") == [("", data.removeprefix(b"data: "))]
+
+
 def fill(found: list[Frame], stream: Framer, data: bytes, size: int) -> None:
     for start in range(0, len(data), size):
         found += stream.feed(data[start : start + size])
@@ -259,6 +290,7 @@ def test_a_mark_of_the_byte_order_stands_at_the_beginning_only() -> None:
 def test_a_line_feed_belongs_to_the_carriage_return_right_before_it() -> None:
     assert frames("sse", [b"data: 1\r", b"\ndata: 2\r", b"\n\r\n"]) == [("", b"1\n2")]
     assert frames("sse", [b"data: 1\r", b"data: 2\n", b"\n"]) == [("", b"1\n2")]
+    assert frames("sse", [b"data: 1\n", b"\ndata: 2\r", b"\r"]) == [("", b"1"), ("", b"2")]
     assert framer("sse").feed(b"data: 1\r\n\r\n") == [("", b"1")]
     stream = framer("sse")
     assert [stream.feed(piece) for piece in (b"data: 1\r", b"\n", b"\n")] == [[], [], [("", b"1")]]

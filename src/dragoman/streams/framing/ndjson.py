@@ -9,26 +9,24 @@ from . import LIMIT, Frame
 
 
 class NDJSON:
-    __slots__ = ("buffer", "limit", "searched", "too_long")
+    __slots__ = ("buffer", "limit", "too_long")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.buffer = bytearray()
-        self.searched = 0
         self.too_long = False  # a line is, and those before it have been given
 
     def feed(self, data: bytes) -> list[Frame]:
         buffer = self.buffer
+        end = data.rfind(b"\n")
+        before = len(buffer)
         buffer += data
-        end = buffer.rfind(b"\n", self.searched)
         if end < 0:
-            self.searched = len(buffer)
             if self.too_long or len(buffer) > self.limit:
                 self.refuse()
             return []
-        whole = bytes(buffer[:end])
-        del buffer[: end + 1]
-        self.searched = len(buffer)
+        whole = bytes(buffer[: before + end])
+        del buffer[: before + end + 1]
         lines = whole.split(b"\n")
         if self.too_long or len(whole) > self.limit:
             lines = self.short(lines)

@@ -18,12 +18,11 @@ ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class SSE:
-    __slots__ = ("after_cr", "buffer", "limit", "searched", "started", "too_long")
+    __slots__ = ("after_cr", "buffer", "limit", "started", "too_long")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.buffer = bytearray()  # the event that is not complete
-        self.searched = 0  # so far there is no blank line in it
         self.after_cr = False  # a line feed that comes next belongs to the line before
         self.started = False
         self.too_long = False  # an event is, and those before it have been given
@@ -34,16 +33,16 @@ class SSE:
         buffer = self.buffer
         if not buffer and data.endswith(b"\n\n"):  # whole events, as most servers send them
             return self.split(data)
+        start = max(len(buffer) - 1, 0)  # so far there is no blank line in it
         buffer += data
-        end = buffer.rfind(b"\n\n", self.searched)
+        end = buffer.rfind(b"\n\n", start)
         if end < 0:
-            self.searched = max(len(buffer) - 1, 0)
             if self.too_long or len(buffer) - buffer.endswith(b"\n") > self.limit:
                 self.refuse()
             return []
-        whole = bytes(buffer[: end + 2])
-        del buffer[: end + 2]
-        self.searched = max(len(buffer) - 1, 0)
+        end += 2
+        whole = bytes(buffer[:end])
+        del buffer[:end]
         return self.split(whole)
 
     def with_line_feeds(self, data: bytes) -> bytes:
