@@ -760,6 +760,8 @@ def test_turns_that_are_told_by_those_before_them() -> None:
     """Moved as far, if that place is free."""
     assert placed(place("xaxb", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)) == [1, 2, 3]
     assert placed(place("axxb", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)) == [0, 1, 3]
+    more = place("xaxbqq", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)
+    assert placed(more) == [1, 2, 3]  # and not as far as the end
     assert placed(place("xxb", entry(0, "a"), entry(1, "x"), entry(2, "b"))) == [None, 1, 2]
     near = entry(1, "x", by=by("q", "q"))
     assert placed(place("xaxb", entry(0, "a"), near, entry(2, "b"), total=3)) == [1, None, 3]
@@ -847,3 +849,27 @@ def test_a_reply_that_others_followed_is_not_restored_at_the_end() -> None:
     found.heard = History(())
     found.drop_last()
     assert placed(found) == [1]
+
+
+def test_what_had_no_turns_comes_before_those_that_are_new() -> None:
+    said = {"role": "user", "content": "X"}
+    for letters in ("", "ab"):
+        found = an_opening(letters, entry(0, "", **put(["messages", False, [said]])), total=0)
+        document = found.run(dialects.get("anthropic-messages"), "request")
+        first, *rest = document["messages"]
+        assert first == said
+        assert [each["content"][0]["text"] for each in rest] == list(letters)
+        assert found.log.restored == [Restored("turn", "/messages/0")]
+
+
+def test_a_type_that_each_message_has_comes_back() -> None:
+    said = {"type": "message", "role": "user", "content": "Hi"}
+    doc = {"model": "m", "input": [said, {"role": "assistant", "content": "Ho", "type": "message"}]}
+    for document in (doc, {"model": "m", "input": [*doc["input"]][::-1]}):
+        there = dragoman.convert(document, source="responses", target="openai-chat", carry=True)
+        home = dragoman.convert(
+            there.document, source="openai-chat", target="responses", capsule=there.capsule
+        )
+        assert all("type" in each for each in home.document["input"])
+        named = [str(place) for place in home.restored if place.path.endswith("type")]
+        assert len(named) == 2 - len(there.capsule.get("turns", ()))  # type: ignore[union-attr]
