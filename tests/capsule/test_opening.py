@@ -697,6 +697,16 @@ def test_items_that_were_added_are_parted() -> None:
     kept, rest = parted(doc, "openai-responses", 2)
     assert kept == doc["input"][1:3]
     assert rest == doc["input"][3:]
+    texts = [{"type": "output_text", "text": text} for text in ("old", "new")]
+    message = {"type": "message", "role": "assistant", "content": texts}
+    before, after = (message | {"content": [text]} for text in texts)
+    asked, other = {"role": "user", "content": "Hi"}, call | {"call_id": "2"}
+    kept, rest = parted({"model": "m", "input": [asked, call, message]}, "openai-responses", 3)
+    assert (kept, rest) == ([call, before], [after])
+    kept, rest = parted(
+        {"model": "m", "input": [asked, message, call, other]}, "openai-responses", 2
+    )
+    assert (kept, rest) == ([before], [after, call, other])
 
 
 def test_what_was_added_goes_after_what_is_put() -> None:
@@ -763,6 +773,8 @@ def test_turns_that_are_told_by_those_before_them() -> None:
     more = place("xaxbqq", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)
     assert placed(more) == [1, 2, 3]  # and not as far as the end
     assert placed(place("xxb", entry(0, "a"), entry(1, "x"), entry(2, "b"))) == [None, 1, 2]
+    twice = placed(place("xb", entry(0, "x"), entry(0, "x"), entry(1, "q")))
+    assert sorted(map(str, twice)) == ["0", "None", "None"]  # each turn is put once
     near = entry(1, "x", by=by("q", "q"))
     assert placed(place("xaxb", entry(0, "a"), near, entry(2, "b"), total=3)) == [1, None, 3]
 
