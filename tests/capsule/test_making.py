@@ -503,7 +503,7 @@ def test_a_prompt_before_the_list_came_back_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("ats", "doc"),
     [
-        ([], {"messages": [1]}),
+        ([], {"messages": [1], "x": [1]}),
         ([""], {"messages": [1]}),
         (["/messages/0"], {"messages": []}),
         (["/messages"], {"messages": "x"}),

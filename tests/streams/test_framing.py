@@ -171,6 +171,16 @@ def test_a_frame_that_is_too_long_is_refused_however_the_bytes_are_cut(
         assert len(found) == 2, size
 
 
+def test_an_item_is_as_long_as_its_braces_are_apart() -> None:
+    stream = framer("array", 100)
+    assert stream.feed(b"[{" + b" " * 99) == []
+    with pytest.raises(Malformed, match="more than 100 bytes"):
+        stream.feed(b"}")
+    assert framer("array", 100).feed(b"[{" + b" " * 98 + b"}") == [("", b"{" + b" " * 98 + b"}")]
+    with pytest.raises(Malformed, match="more than 100 bytes"):
+        framer("array", 100).feed(b"[{" + b" " * 99 + b"}")
+
+
 SHORT: dict[str, tuple[bytes, bytes]] = {
     "sse": (b"data: 1\n\n", b"data: " + b"3" * 25 + b"\n\n"),
     "ndjson": (b"1\n", b"3" * 25 + b"\n"),
