@@ -379,6 +379,14 @@ def test_what_the_target_has_no_field_for() -> None:
     assert "model" not in named
 
 
+def test_the_model_is_kept_where_the_document_names_none() -> None:
+    source, target = dialects.get("anthropic-messages"), dialects.get("openai-chat")
+    assert make(claude(HI), {"messages": [HI]}, source, target, "request")["model"] == "m"
+    nameless = claude(HI) | {"model": ""}
+    assert make(nameless, {"messages": [HI]}, source, target, "request")["model"] == "model"
+    assert "model" not in make(claude(HI), chat(HI), source, target, "request")
+
+
 def test_a_system_prompt_in_the_middle_needs_both_its_neighbours() -> None:
     told = {"role": "developer", "content": "D"}
     (entry,) = carried(chat(HI, told, HO), "openai-chat", "anthropic")["turns"]
@@ -496,6 +504,8 @@ def test_a_prompt_before_the_list_came_back_as_it_was() -> None:
     assert found.dirty({"messages": [1, 9]}, set()) == [2]
     assert listed(ats, doc) is None  # it did not
     assert listed(["/other/0", *ats[1:]], doc | {"other": [1]}, {"other"}) is None
+    blank = (Message("system", (Text(""),), at="/system"), Message("user", at="/messages/0"))
+    assert echoing._listed(doc, Request("m", blank), blank, {"system"}) is None  # it is a setting
     odd = listed(["/system", "/messages/1"], doc, {"system"})
     assert odd.dirty({"messages": [9, 2]}, set()) == [1]
 
@@ -601,6 +611,7 @@ def test_whether_an_image_stands_in_another_item() -> None:
     assert echoing._is_hoisted([Message("user", (Text("x"),)), result("/m/1/c")])
     assert not echoing._is_hoisted([result("/m/0/c/1")])
     assert not echoing._is_hoisted([Message("tool"), Message("tool", (ToolResult("1", ()),))])
+    assert not echoing._is_hoisted([Message("tool", (Text("x"),))])
     other = Message("user", result("/m/1/c").content, at="/m/0")
     assert not echoing._is_hoisted([other])
 

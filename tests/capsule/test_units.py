@@ -560,6 +560,9 @@ def test_nodes_are_aligned_by_role_or_by_what_they_say() -> None:
     assert places.aligned(asked, texts("user x", "assistant y", "user z")) == [
         (0, 0), (1, 1), (2, 2),
     ]  # fmt: skip
+    assert places.aligned(asked, texts("user c", "assistant x", "user a")) == [
+        (0, 0), (1, 1), (2, 2),
+    ]  # fmt: skip
     assert places.aligned(asked, asked[1:]) == [(1, 0), (2, 1)]
     assert places.aligned(asked, texts("user a", "user c", "assistant b")) == [(0, 0), (2, 1)]
     results = [said(ToolResult(n, (Text(n),)), role="tool") for n in "12"]

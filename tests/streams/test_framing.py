@@ -452,6 +452,11 @@ def test_a_binary_frame_may_be_as_long_as_the_limit() -> None:
         framer("eventstream", 15).feed(bare)
 
 
+def test_a_prelude_is_looked_at_as_soon_as_it_is_there() -> None:
+    with pytest.raises(Malformed, match="prelude"):
+        framer("eventstream").feed(GOOD[:8] + b"\0\0\0\0")
+
+
 def test_headers_longer_than_the_frame() -> None:
     prelude = (16).to_bytes(4, "big") + (1).to_bytes(4, "big")
     with pytest.raises(Malformed, match="shorter than its headers"):
