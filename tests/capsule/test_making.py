@@ -446,6 +446,22 @@ def test_what_cannot_be_converted_back_is_refused() -> None:
     assert make("auto", "auto", full, full, "tool-choice")["patch"] is None
 
 
+def test_the_way_back_is_written_as_with_a_capsule() -> None:
+    """Thinking stays on, although the turn that calls has lost its thinking block."""
+    reply = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
+    ]
+    answer = [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]
+    doc = claude(
+        HI, {"role": "assistant", "content": reply}, {"role": "user", "content": answer},
+        thinking={"type": "enabled", "budget_tokens": 2000},
+    ) | {"model": "claude-sonnet-4-5", "max_tokens": 4000}  # fmt: skip
+    patch = carried(doc, "anthropic", "openai-chat")["patch"]
+    assert patch["in"].keys() == {"thinking"}
+    assert patch["in"]["thinking"]["in"].keys() == {"budget_tokens"}
+
+
 def test_an_original_that_broke_a_rule_comes_back_as_it_was() -> None:
     thinking = {"type": "enabled", "budget_tokens": 2000}
     doc = claude(HI, {"role": "assistant", "content": [
