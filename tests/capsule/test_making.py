@@ -379,6 +379,54 @@ def test_what_the_target_has_no_field_for() -> None:
     assert "model" not in named
 
 
+def test_marks_that_the_target_holds_are_noted() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    block = {"type": "text", "text": "Hi", "own": 1, **mark}
+    doc = claude({"role": "user", "content": [block]}, HO, HI)
+    place = [0, "0", "content", "0", "cache_control"]
+    assert carried(doc, "anthropic", "openrouter") == {
+        "patch": None, "count": [3, None],
+        "turns": [{"at": 0, "is": [key("user", "Hi")], "put": raw(*doc["messages"][:1]),
+                   "marks": [[place], [place]], "by": ["^", key("assistant", "Ho")]}],
+    }  # fmt: skip
+
+
+def test_tools_are_carried_one_by_one() -> None:
+    own = {"name": "f", "input_schema": {"type": "object"}, "own": 1}
+    capsule = carried(
+        claude(HI, tools=[own, {"name": "g", "input_schema": {"type": "object"}}]),
+        "anthropic", "openai-chat",
+    )  # fmt: skip
+    keys = [digest([["tool", "function", n, None, {"type": "object"}, None]])[0] for n in "fg"]
+    assert capsule["count"] == [1, 2]
+    assert capsule["tools"] == [{
+        "at": 0, "is": keys[:1], "by": ["^", keys[1]],
+        "put": [["tools", False, [own | {"input_schema": {"\0ref": -1}}]]],
+    }]  # fmt: skip
+    assert "turns" not in capsule
+
+
+def test_results_that_moved_are_tied_to_where_they_came_from() -> None:
+    def called(name: str) -> Any:
+        call = {"functionCall": {"name": name, "args": {}, "id": name}}
+        return {"role": "model", "parts": [call]}
+
+    results = [{"functionResponse": {"id": n, "name": n, "response": {"r": n}}} for n in ("f", "g")]
+    asked, answered = ({"role": "user", "parts": parts} for parts in ([{"text": "a"}], results))
+    doc = {"model": "m", "contents": [asked, called("f"), called("g"), answered]}
+    capsule = carried(doc, "gemini", "mistral")
+    assert capsule["count"] == [5, None]
+    turns = capsule["turns"]
+    assert [each["at"] for each in turns] == [1, 2, 3, 4]
+    assert [each["put"]["raw"][0][2] for each in turns] == [
+        [called("f")], [], [called("g")], [answered],
+    ]  # fmt: skip
+    assert [each.get("with") for each in turns] == [None, 0, None, 0]
+    assert [each.get("strict") for each in turns] == [None, 1, None, 1]
+    assert ["by" in each for each in turns] == [True] * 4
+    assert [each.get("size") for each in turns] == [None, None, None, 2]
+
+
 def test_the_model_is_kept_where_the_document_names_none() -> None:
     source, target = dialects.get("anthropic-messages"), dialects.get("openai-chat")
     assert make(claude(HI), {"messages": [HI]}, source, target, "request")["model"] == "m"
