@@ -19,6 +19,15 @@ def days_of(year: int, month: int, day: int) -> int:
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
+FIRST, LAST = -62_167_219_200, 253_402_300_799
+"""The first second of the year 0000, and the last of 9999."""
+
+
+def has_year(seconds: float) -> bool:
+    """Whether seconds since 1970 have a year of four digits."""
+    return FIRST <= seconds <= LAST
+
+
 def date_of(days: int) -> tuple[int, int, int]:
     """Year, month and day of so many days since 1970.
 

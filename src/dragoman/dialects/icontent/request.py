@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...core import heads
+from ...core import dates, heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
 from ...core.fields import Field, Fields, flag
 from ...core.reading import (
@@ -331,7 +331,9 @@ class Requests(ClientErrors, Write):
             metadata["id"] = tree.id
         if tree.model is not None:
             metadata["model"] = tree.model
-        if tree.created is not None:
+        if tree.created is not None and not (w.home or dates.has_year(tree.created)):
+            self.lack("response.created", tree.at, log)  # a year of five digits
+        elif tree.created is not None:
             metadata["timestamp"] = whole(tree.created * 1000)
             time = tree.created
             if not w.home and isinstance(time, float) and time * 1000 / 1000 != time:

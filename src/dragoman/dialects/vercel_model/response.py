@@ -198,7 +198,7 @@ class Responses(ClientErrors, Requests):
             return self.respell(None, finish=said) if self.nested and said is not None else None
         known = ("unified", "raw")  # the neutral word, and the provider's own for the same
         rest = {k: v for k, v in said.items() if k not in known and v is not None}
-        if self.nested and said.keys() == {"unified"}:
+        if self.nested and said.keys() == {"unified"} and said["unified"] is not None:
             return None
         spelling = {"finish": said}
         if not rest:
@@ -236,7 +236,9 @@ class Responses(ClientErrors, Requests):
             about["id"] = tree.id
         if tree.model is not None:
             about["modelId"] = tree.model
-        if tree.created is not None:
+        if tree.created is not None and not (w.home or dates.has_year(tree.created)):
+            self.lack("response.created", tree.at, w.log)  # a year of five digits
+        elif tree.created is not None:
             about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
             if seconds_of(about["timestamp"]) != tree.created:
                 heads.round_date("milliseconds", tree, self, w.log)
