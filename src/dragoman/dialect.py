@@ -415,6 +415,10 @@ class Dialect:
         """Report a prefill of which nothing is left."""
         roles.omit_prefill(message, self, log)
 
+    def continue_message(self, message: Message, log: Ledger) -> None:
+        """Report a last message that the model continues though nobody asked for it."""
+        roles.continue_message(message, self, log)
+
     def merge_prompt(self, message: Message, log: Ledger) -> None:
         """Report a system message that becomes part of the one before it."""
         roles.merge_prompt(message, self, log)

@@ -340,6 +340,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """How a request asks for reasoning; None: there is no parameter for it."""
     unfit: Mapping[str, frozenset[type[Block]]] = {}
     """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
+    order: Mapping[str, Mapping[str, int]] = {}
+    """Ranks of blocks where they are written in a certain order, by the role of the message, or
+    ``response``; ``tool``: inside of a result. Blocks are called as in ``lowering.order``."""
     emptied: bool = True
     """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
 
@@ -347,6 +350,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     caching: Caching = ALL_MARKS
     media: MediaForms = ALL_MEDIA
 
+    prefill: Literal["told", "never", "unknown"] = "told"
+    """Whether the model continues a last message of the assistant: where a request can tell so (or
+    the writer knows), never, or it depends on what cannot be known."""
     result_names: bool = True
     """Whether a result may name its tool; elsewhere it names its call alone."""
 

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from ..core import capabilities as cap
 from ..core import fitting
 from ..core.lowering import thinking
+from ..core.lowering.prefill import is_begun
 from ..core.models import UNKNOWN, Facts, Models
 from ..ledger import Ledger
-from ..model import Message, Params, Request, Text, ToolCall, ToolChoice
+from ..model import Json, Message, Params, Request, Text, ToolChoice
 from ._claude_turns import is_signed
 
 if TYPE_CHECKING:
@@ -68,16 +69,37 @@ def no_prefill(tree: Request, facts: Facts, thinks: bool) -> str | None:
     return None
 
 
-def begins_answer(message: Message) -> bool:
-    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
-    return message.role == "assistant" and not any(
-        block.__class__ is ToolCall for block in message.content
-    )
-
-
 def ends_in_words(tree: Request) -> bool:
-    """Whether the last message is the beginning of the answer."""
-    return bool(tree.messages) and begins_answer(tree.messages[-1])
+    """Whether the last message is the beginning of the reply."""
+    return bool(tree.messages) and is_begun(tree.messages[-1])
+
+
+def note_prefill(
+    to: Dialect,
+    tree: Request,
+    turns: list[Json],
+    refused: str | None,
+    words: Json,
+    begun: bool,
+    log: Ledger,
+) -> None:
+    """The model continues an assistant's turn that ends the conversation, or refuses it; the user
+    says ``words`` then. ``begun``: whether the last turn that is written has no call.
+    """
+    last = tree.messages[-1]
+    if turns[-1]["role"] != "assistant":
+        if tree.prefill:
+            to.omit_prefill(last, log)
+        return
+    if not is_begun(last) and (last.role == "assistant" or not begun):
+        return
+    if refused:
+        turns.append({"role": "user", "content": words})
+        log.approximated("prefill", last.at, refused)
+    elif not is_begun(last):
+        log.approximated("prefill", last.at, LAST_LEFT_OUT)
+    elif not tree.prefill:
+        to.continue_message(last, log)
 
 
 def fit(tree: Request, facts: Facts, log: Ledger) -> Request:
@@ -105,7 +127,7 @@ def repaired(tree: Request, to: Dialect, facts: Facts, log: Ledger) -> Request:
             why = f"a system turn is not supported by {model}; said by the user"
             log.approximated("message.role", message.at, why)
             messages[index] = replace(message, role="user")
-    if facts.prefill is False and messages and begins_answer(last := messages[-1]):
+    if facts.prefill is False and messages and is_begun(last := messages[-1]):
         why = f"prefill is not supported by {model}; the user says {CONTINUE!r}"
         log.approximated("prefill", last.at, why)
         messages.append(Message("user", (Text(CONTINUE, at=last.at),), at=last.at))

@@ -75,6 +75,8 @@ class Gemma(Dialect):
         media=cap.NO_MEDIA,
         candidates=1,
         lacks=cap.RARE | cap.HEAD,
+        order={"assistant": {"text": 0, "call": 1}, "response": {"text": 0, "call": 1}},
+        prefill="never",
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:

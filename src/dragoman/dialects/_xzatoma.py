@@ -106,9 +106,6 @@ class Exchanges(ClientErrors):
             self.write_choice(out, tree.tool_choice, log)
         FIELDS.write(out, tree.params, w, self.name)
         self.lose(tree.params.extras, tree.params.at, log)
-        if tree.prefill:
-            why = "the model answers anew here, and does not go on with this turn"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def write_choice(self, out: dict[str, Json], choice: ToolChoice, log: Ledger) -> None:
@@ -161,12 +158,10 @@ class Exchanges(ClientErrors):
         reasoning: list[str] = []
         rest: list[Block] = []
         for block in message.content:
-            if not isinstance(block, Reasoning):
+            if isinstance(block, Reasoning):
+                reasoning += self.write_reasoning(block, reasoning, w)
+            else:
                 rest.append(block)
-                continue
-            if rest and not w.home:
-                w.log.approximated("content.order", block.at, "reasoning comes first here")
-            reasoning += self.write_reasoning(block, reasoning, w)
         if reasoning:
             out["reasoning"] = APART.join(reasoning)
         if not rest and not w.home:

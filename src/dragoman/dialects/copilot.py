@@ -69,6 +69,7 @@ class Copilot(OpenAIResponses):
         choices=replace(OpenAIResponses.can.choices, parallel=cap.NO_MODE),
         outputs=cap.ANY_OUTPUT,
         refusals=cap.EVERYWHERE,
+        order={"tool": {"text": 0, "image": 1, "document": 1, "refusal": 1}},
         citations=replace(OpenAIResponses.can.citations, places=cap.EVERYWHERE),
         reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),
         caching=cap.NO_MARKS,
@@ -212,8 +213,6 @@ class Copilot(OpenAIResponses):
         parts: list[Json] = []
         for part in block.content:
             if isinstance(part, Text):
-                if parts:
-                    w.log.approximated("content.order", part.at, "images follow the text here")
                 texts.append(part)
                 continue
             before = len(parts)

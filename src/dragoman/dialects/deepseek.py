@@ -32,7 +32,7 @@ from ..model import (
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOPS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible, compatible
+from .openai_chat.variant import Compatible, compatible, continues
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
 MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
@@ -59,6 +59,7 @@ class DeepSeek(Compatible):
         Compatible.can,
         developer=False,
         outputs=cap.Outputs(schemas=frozenset()),
+        prefill="told",
         thinking=replace(cap.BY_EFFORT, modes=frozenset({"on", "off"})),
     )
     # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
@@ -96,10 +97,10 @@ class DeepSeek(Compatible):
         if not self.is_home(tree.dialect) and tree.tool_choice is not None:
             tree = unforced(tree, tree.tool_choice, log)
         out: Json = super().write_request(replace(tree, prefill=None), log)
-        if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
-            out["messages"][-1]["prefix"] = True
-        elif tree.prefill:
-            log.approximated("prefill", tree.messages[-1].at, "nothing is left to go on with")
+        messages = out["messages"]
+        begun = bool(messages) and messages[-1]["role"] == "assistant"
+        if continues(self, tree, begun, False, log):
+            messages[-1]["prefix"] = True
         return out
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:

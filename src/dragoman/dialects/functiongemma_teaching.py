@@ -62,6 +62,7 @@ class FunctionGemmaTeaching(Gemma):
     spec = "docs/dialects/functiongemma-teaching.md"
     can = replace(
         Gemma.can,
+        unfit={"tool": frozenset({ToolResult})},
         reasoning=cap.ReasoningForm(summaries=cap.EVERYWHERE, parts=cap.EVERYWHERE),
         media=replace(Gemma.can.media, roles=Gemma.can.media.roles - {"tool"}),  # no results at all
     )
@@ -212,12 +213,6 @@ class FunctionGemmaTeaching(Gemma):
         count = self.write_head(lines, spoken, tools, w)
         for message in messages:
             if message.role == "tool":
-                for block in message.content:
-                    w.log.dropped("tool_result", block.at, "there are no results of tools here")
-                    for part in block.content if isinstance(block, ToolResult) else ():
-                        if not part.at.startswith(block.at):  # it stood in a turn after
-                            why = "there are no results of tools here"
-                            w.log.dropped("tool_result.content", part.at, why)
                 self.lose(message.extras, message.at, w.log)
         for message in spoken[count:]:
             self.write_turn(lines, message, w)
@@ -293,15 +288,12 @@ class FunctionGemmaTeaching(Gemma):
         self.lose(message.extras, message.at, w.log)
         reasoning: list[tuple[str, str]] = []
         texts: list[tuple[str, str]] = []
-        called = False
         for block in message.content:
             if isinstance(block, ToolCall):
-                called = True
-            elif isinstance(block, Reasoning):
+                continue
+            if isinstance(block, Reasoning):
                 reasoning += self.write_reasoning(block, w)
             elif (text := self.plain(block, w.log)) is not None:
-                if called and text.strip():
-                    w.log.approximated("content.order", block.at, "the call comes last here")
                 texts.append((self.comment(text, block.at, w), block.at))
         said = self.join_texts([*reasoning, *texts], w.log)
         lines += [f"{START}model", f"/* {said} */", CALL]

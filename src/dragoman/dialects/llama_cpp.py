@@ -49,6 +49,7 @@ class LlamaCpp(Continuing):
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
     can = replace(
         Continuing.can,
+        prefill="told",
         choices=replace(Continuing.can.choices, modes=cap.MODES - {"named"}),
         outputs=cap.Outputs(named="labelled"),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
-RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, ToolCall: 2}
 
 
 class CoreWriting(Writing):
@@ -82,6 +81,7 @@ class VercelCore(VercelModelV5):
     can = replace(
         VercelModelV5.can,
         item_ids=cap.HISTORY,
+        order={"response": {"reasoning": 0, "text": 1, "call": 2}},
         media=replace(
             VercelModelV5.can.media,
             kinds={
@@ -213,13 +213,7 @@ class VercelCore(VercelModelV5):
         self.lose(message.extras, message.at, w.log)
         reasoning: list[Json] = []
         calls: list[Json] = []
-        highest = 0
         for block in message.content:
-            rank = RANKS.get(type(block), highest)
-            if rank < highest:
-                why = "thoughts come before text, and both before calls here"
-                w.log.approximated("content.order", block.at, why)
-            highest = max(rank, highest)
             if isinstance(block, Text):
                 self.write_answer_text(out, block, w)
             elif isinstance(block, Reasoning):

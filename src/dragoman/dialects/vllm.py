@@ -43,6 +43,7 @@ class VLLM(Continuing):
     can = replace(
         Continuing.can,
         lacks=Continuing.can.lacks - {"stop.sequence"},
+        prefill="told",
         thinking=replace(cap.BY_EFFORT, budgets=True, displays=(OMITTED,)),
         outputs=cap.Outputs(named="labelled"),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),

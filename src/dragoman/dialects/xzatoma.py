@@ -61,6 +61,11 @@ class Xzatoma(Exchanges):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(places=cap.RESPONSE, parts=cap.EVERYWHERE),
+        order={
+            "assistant": {"text": 0, "call": 1},
+            "response": {"reasoning": 0, "text": 1, "call": 2},
+        },
+        prefill="never",
         caching=cap.NO_MARKS,
         media=cap.NO_MEDIA,
         candidates=1,
@@ -187,11 +192,8 @@ class Xzatoma(Exchanges):
         for block in message.content:
             if isinstance(block, ToolCall) and message.role == "assistant":
                 calls.append(block)
-                continue
-            count = len(texts)
-            texts += self.texts_in(block, w)
-            if calls and len(texts) > count:
-                w.log.approximated("content.order", block.at, "text comes before calls here")
+            else:
+                texts += self.texts_in(block, w)
         return texts, calls
 
     def texts_in(self, block: Block, w: Writing) -> Sequence[Text]:
@@ -222,11 +224,7 @@ class Xzatoma(Exchanges):
         doc: dict[str, Json] = {"role": "tool"}
         texts: list[Text] = []
         for block in result.content:
-            if isinstance(block, Text):
-                texts += self.texts_in(block, w)
-            else:
-                w.log.dropped("tool_result.content", block.at, "a result is one string here")
-                self.lose(block.extras, block.at, w.log)
+            texts += self.texts_in(block, w)
         said = self.join(texts, w) if texts else None
         if result.is_error:
             w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")

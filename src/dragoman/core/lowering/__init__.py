@@ -13,7 +13,9 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 - prompt-cache marks: what may bear one, and how long a cache lives;
 - media: which kinds are taken, from where, and what is told of them; documents of plain text are
   texts where there are no others;
-- names of tools in results, where a result names its call alone.
+- names of tools in results, where a result names its call alone;
+- blocks that a result cannot hold;
+- the order of blocks, where there is a field for each kind of them.
 
 Of tools:
 
@@ -32,7 +34,8 @@ and descriptions of schemas.
 Of tool choices: modes, subsets of tools, whether calls may be parallel, and choices that only one
 dialect knows.
 
-Of parameters: how reasoning is asked for, by mode, effort, budget and display.
+Of requests: how reasoning is asked for, by mode, effort, budget and display, and whether the model
+continues the last message.
 
 And blocks of another dialect: tools that they bring join those of the request, what they say in
 plain words is text, and a compacted history that nobody else can read is reported as such.
@@ -49,7 +52,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS, ANY_OUTPUT
-from . import caching, choices, messages, outputs, responses, roles, thinking, tools
+from . import caching, choices, messages, outputs, prefill, responses, roles, thinking, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -75,6 +78,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             tree = _request(tree, Messages(to, log, "history", tree.model))
         if tree.params.output is not None and to.can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
+        if to.can.prefill != "told":
+            tree = prefill.lower(tree, to, log)
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):

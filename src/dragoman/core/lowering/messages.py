@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import (
     Block,
+    Hosted,
     Media,
     Message,
     Passage,
@@ -22,9 +23,9 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, Capabilities, Place
 from ..models import UNKNOWN, Facts
-from . import caching, citations, media, reasoning, roles, texts
+from . import caching, citations, media, order, reasoning, roles, texts
 from .caching import Marked
 from .tools import SEARCH, Tools
 
@@ -52,6 +53,9 @@ def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
         if message.role == "developer" and not developer:
             return False
         rare = plan.rare[message.role]
+        if (ranks := plan.ranks[message.role]) and len(message.content) > 1:
+            if not order.is_ordered(message.content, ranks):
+                return False
         for block in message.content:
             if block.__class__ is Text:
                 if (cited and block.citations) or (marked and block.cache is not None):
@@ -86,10 +90,7 @@ def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
                         if worded and (not inner.text or (not blank and inner.text.isspace())):
                             return False
                         continue
-                    if inner.__class__ in rare or inner.__class__ in HOLDERS:
-                        return False
-                    if inner.__class__ is Raw and is_known(inner):
-                        return False
+                    return False
             elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
                 return False
     return True
@@ -110,8 +111,18 @@ class Plan(Struct, frozen=True):
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
     """Classes of blocks that the target cannot hold as they are, by role."""
+    ranks: dict[str, dict[type, int]]
+    """The order of blocks, by role."""
 
 
+def ranks_of(can: Capabilities, place: Place, role: Role) -> Mapping[str, int]:
+    """The order of the blocks of a message."""
+    if role == "tool":
+        return NO_ORDER  # which has results, one after another
+    return can.order.get("response" if place == "response" else role, NO_ORDER)
+
+
+NO_ORDER: dict[str, int] = {}
 PLANS: dict[Place, dict[int, Plan]] = {"history": {}, "response": {}}
 
 
@@ -135,6 +146,7 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             place in can.texts.blank,
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
+            {role: order.by_class(ranks_of(can, place, role)) for role in ROLES},
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
     return plan
@@ -203,6 +215,8 @@ class Messages:
         content = self.content(message.content, role)
         if not content and self.is_told(message):
             return replace(message, content=content)  # nothing of it is left to be lowered
+        if len(content) > 1 and (ranks := ranks_of(self.to.can, self.place, role)):
+            content = order.lower(content, ranks, self.to, self.log)
         if role == "developer" and not self.to.can.developer:
             why = "`developer` role written as `system`"
             self.log.approximated("message.role", message.at, why)
@@ -267,6 +281,15 @@ class Messages:
     def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
         if isinstance(block, Media) and block.transcript:
             return media.lower(block, role, self)  # which is written as text
+        if isinstance(block, ToolResult) and role == "tool":
+            why = f"{self.to.name} has no form for tool results"
+            self.log.dropped("tool_result", block.at, why)
+            for part in block.content:
+                if isinstance(part, Raw) and part.tools:
+                    self.tools.bring(part)
+                if not part.at.startswith(block.at):  # it stood in a turn after it
+                    self.log.dropped("tool_result.content", part.at, why)
+            return ()
         why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
         self.log.dropped("content.role", block.at, why)
         caching.omit(block, self.to, self.log)
@@ -359,7 +382,11 @@ class Messages:
         for block in blocks:
             known = isinstance(block, Raw) and is_known(block) and not self.to.accepts(block)
             for told in self.block(block, "tool"):
-                if known and isinstance(told, Text):
+                if not self.is_held(told):
+                    why = f"a tool result of {self.to.name} cannot hold this block"
+                    self.log.dropped("tool_result.content", told.at, why)
+                    self.to.lose(told.extras, told.at, self.log)
+                elif known and isinstance(told, Text):
                     if run:
                         self.log.approximated("text.boundary", told.at, "joined by a line break")
                     run.append(told)
@@ -368,7 +395,20 @@ class Messages:
                     out.append(told)
         flush()
         same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
-        return blocks if same else tuple(out)
+        content = blocks if same else tuple(out)
+        if len(content) > 1 and (ranks := self.to.can.order.get("tool")):
+            content = order.lower(content, ranks, self.to, self.log)
+        return content
+
+    def is_held(self, block: Block) -> bool:
+        """Whether a result may hold a block: text, media, passages, and what the target knows."""
+        if isinstance(block, Raw):
+            return self.to.accepts(block)
+        if isinstance(block, Hosted):
+            return self.to.is_home(block.dialect)
+        if isinstance(block, Media):
+            return self.to.can.media is ALL_MEDIA or "tool" in self.to.can.media.roles
+        return isinstance(block, Text | Passage | Refusal)
 
     def raw(self, block: Raw) -> list[Block]:
         if block.code == SEARCH:

@@ -36,6 +36,12 @@ def omit_prefill(message: Message, to: Dialect, log: Ledger) -> None:
     log.approximated("prefill", message.at, f"nothing of the prefill can be written for {to.name}")
 
 
+def continue_message(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a last message that the model continues though nobody asked for it."""
+    why = f"{to.name} continues the last message, and does not start a new turn"
+    log.approximated("prefill", message.at, why)
+
+
 def merge_prompt(message: Message, to: Dialect, log: Ledger) -> None:
     """Report a system message that becomes part of the one before it."""
     log.approximated("message.boundary", message.at, f"{to.name} has one system prompt")

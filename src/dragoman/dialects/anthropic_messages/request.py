@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...core.fields import Field, Fields, flag, number, strings, text, whole
+from ...core.lowering.prefill import is_begun
 from ...core.models import UNKNOWN
 from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
 from ...core.turns import SILENCE
@@ -27,12 +28,11 @@ from ...tools import schemas
 from .._claude import (
     CONTINUE,
     EXCLUDED,
-    LAST_LEFT_OUT,
-    begins_answer,
     ends_in_words,
     fit,
     is_excluded,
     no_prefill,
+    note_prefill,
     repaired,
 )
 from .._claude_turns import (
@@ -103,7 +103,7 @@ class Requests(Turns):
             tools,
             choice,
             params,
-            True if messages and begins_answer(messages[-1]) else None,
+            True if messages and is_begun(messages[-1]) else None,
             dialect=NAME,
             extras=self.keep(doc, FIELDS.taken, partly=partly),
         )
@@ -223,7 +223,8 @@ class Requests(Turns):
             self.limit_marks(w)
         turns = out["messages"]
         if tree.messages and turns and not w.home:
-            self.note_prefill(out, tree, w)
+            refused = no_prefill(tree, facts, thinks(out))
+            note_prefill(self, tree, turns, refused, CONTINUE, is_beginning(turns[-1]), log)
         if "thinking" in out and not w.home and not log.restores:
             self.fit_thinking(out, tree, log)
         return self.emit(out, tree, log)
@@ -251,24 +252,6 @@ class Requests(Turns):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         return repaired(tree, self, log.models.facts(self.vendor, tree.model), log)
-
-    def note_prefill(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
-        last, turns = tree.messages[-1], out["messages"]
-        if turns[-1]["role"] != "assistant":
-            if tree.prefill:
-                self.omit_prefill(last, w.log)
-            return
-        if not begins_answer(last) and (last.role == "assistant" or not is_beginning(turns[-1])):
-            return
-        if refused := no_prefill(tree, w.facts, thinks(out)):
-            turns.append({"role": "user", "content": CONTINUE})
-            w.log.approximated("prefill", last.at, refused)
-        elif not begins_answer(last):
-            w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
-        elif not tree.prefill:
-            why = "the model goes on with this turn here, and does not answer anew"
-            w.log.approximated("prefill", last.at, why)
 
     def limit_marks(self, w: Writing) -> None:
         """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later

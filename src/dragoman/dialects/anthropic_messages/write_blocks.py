@@ -167,27 +167,13 @@ class WriteBlocks(Dialect):
         out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
         if len(content) == 1 and is_plain_text(first := content[0], home=False):
             out["content"] = first.text
-        elif content and (parts := self.write_blocks(self.fit_result(content, w), w)):
+        elif content and (parts := self.write_blocks(content, w)):
             out["content"] = parts
         if result.is_error is not None:
             out["is_error"] = result.is_error
         if extras is None and result.cache is None:
             return out
         return self.finish(out, result, result.cache, w)
-
-    def fit_result(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        """What a tool result may hold: text, images, documents, passages."""
-        if all(block.__class__ is Text for block in content):
-            return content
-        kept: list[Block] = []
-        for block in content:
-            if isinstance(block, Text | Passage | Media) or (
-                isinstance(block, Raw | Hosted) and self.is_home(block.dialect)
-            ):
-                kept.append(block)
-            else:
-                w.log.dropped("tool_result.content", block.at, "a tool result cannot hold this")
-        return kept
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         signature = block.signature

@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from ...model import ErrorKind
     from ...streams.base import StreamReader, StreamWriter
 
+FORMS = {
+    **{kind: form_of(kind, frozenset({"base64", "file"})) for kind in ("image", "audio", "video")},
+    "document": replace(
+        form_of("document", cap.WORDS | {"base64", "file"}),
+        labels=frozenset({"title", "filename", "context", "citable"}),
+    ),
+}
+
 
 class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
@@ -65,16 +73,8 @@ class BedrockConverse(Sniff, Responses):
             on=cap.ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
         ),
         media=cap.MediaForms(
-            kinds={
-                **{
-                    kind: form_of(kind, frozenset({"base64", "file"}))
-                    for kind in ("image", "audio", "video")
-                },
-                "document": replace(
-                    form_of("document", cap.WORDS | {"base64", "file"}),
-                    labels=frozenset({"title", "filename", "context", "citable"}),
-                ),
-            },
+            kinds=FORMS,
+            results={kind: form for kind, form in FORMS.items() if kind != "audio"},
             roles=frozenset({"user", "tool", "assistant"}),
             spoken=frozenset({"image"}),
             spoken_in=cap.RESPONSE,

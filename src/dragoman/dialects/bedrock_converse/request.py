@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...core import fitting
+from ...core.lowering.prefill import is_begun
 from ...core.models import Facts, Models
 from ...core.reading import as_dict, maybe_dict, maybe_str, need_list
 from ...core.writing import NO_PARAMETERS
@@ -24,13 +25,12 @@ from ...model import (
 from .._claude import (
     CONTINUE,
     EXCLUDED,
-    LAST_LEFT_OUT,
-    begins_answer,
     ends_in_words,
     fit,
     is_claude,
     is_excluded,
     no_prefill,
+    note_prefill,
     repaired,
 )
 from .._claude_turns import (
@@ -82,7 +82,7 @@ class Requests(ParamFields):
             tools,
             choice,
             params,
-            True if messages and begins_answer(messages[-1]) else None,
+            True if messages and is_begun(messages[-1]) else None,
             dialect=self.name,
             extras=self.keep(doc, FIELDS.taken, partly=partly),
         )
@@ -134,7 +134,10 @@ class Requests(ParamFields):
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config
         self.limit_marks(out, w)
-        self.note_prefill(tree, out["messages"], w)
+        turns = out["messages"]
+        if tree.messages and turns and not w.home:
+            refused, words = self.refuses_prefill(tree, w), [{"text": CONTINUE}]
+            note_prefill(self, tree, turns, refused, words, is_beginning(turns[-1]), log)
         return self.emit(out, tree, log)
 
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
@@ -210,26 +213,6 @@ class Requests(ParamFields):
     def refuses_prefill(self, tree: Request, w: Said) -> str | None:
         """Why the model does not go on with what the assistant says last."""
         return no_prefill(tree, w.facts, w.signed and within_budget(tree.params.thinking))
-
-    def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
-        """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
-        last = tree.messages[-1] if tree.messages else None
-        if last is None or w.home:
-            return
-        if not begins_answer(last):
-            if last.role == "assistant" or not turns or not is_beginning(turns[-1]):
-                return
-        if not turns or turns[-1]["role"] != "assistant":
-            if tree.prefill:
-                self.omit_prefill(last, w.log)
-        elif refused := self.refuses_prefill(tree, w):
-            turns.append({"role": "user", "content": [{"text": CONTINUE}]})
-            w.log.approximated("prefill", last.at, refused)
-        elif not begins_answer(last):
-            w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
-        elif not tree.prefill:
-            why = "the model goes on with this turn here, and does not answer anew"
-            w.log.approximated("prefill", last.at, why)
 
     def limit_marks(self, out: dict[str, Json], w: Said) -> None:
         """Four marks at most; the first ones go: a later mark covers the longer prefix."""

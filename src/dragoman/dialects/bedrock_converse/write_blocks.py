@@ -215,7 +215,7 @@ class WriteBlocks(Dialect):
         """A result, and the cache mark after it: that of its parts too, which can bear none."""
         call_id = w.result_id(result)
         inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
-        cache, parts = result.cache, self.fit_result(result.content, w)
+        cache, parts = result.cache, result.content
         if w.home:
             inner["content"] = self.write_blocks(parts, w)
         else:
@@ -236,19 +236,6 @@ class WriteBlocks(Dialect):
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         return self.emit({"toolResult": inner}, result, w.log), cache
-
-    def fit_result(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
-        """What a tool result may hold: text, images, documents, videos, passages."""
-        kept: list[Block] = []
-        for block in content:
-            fits = isinstance(block, Text | Passage) or (
-                isinstance(block, Media) and block.kind != "audio"
-            )
-            if fits or w.home:
-                kept.append(block)
-            else:
-                w.log.dropped("tool_result.content", block.at, "a tool result cannot hold this")
-        return kept
 
     def write_passage(self, block: Passage, w: Said) -> Json:
         inner: dict[str, Json] = {"source": block.source, "title": block.title}

@@ -47,6 +47,12 @@ class Cohere(Rules, Sniff, Responses):
         citations=cap.Citations(everyone=False, forms=("url", "document")),
         reasoning=cap.ReasoningForm(),
         thinking=cap.ThinkingForm(modes=frozenset({"on", "off"}), budgets=True),
+        order={
+            "assistant": {"text": 0, "reasoning": 0, "call": 1},
+            "response": {"text": 0, "reasoning": 0, "call": 1},
+            "tool": {"text": 0, "document": 0, "passage": 0, "image": 1},
+        },
+        prefill="never",
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={

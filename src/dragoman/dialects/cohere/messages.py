@@ -15,7 +15,6 @@ from ...ledger import Ledger
 from ...model import (
     Block,
     History,
-    Hosted,
     Json,
     Media,
     Message,
@@ -294,16 +293,8 @@ class Messages(Parts):
         self, content: Sequence[Block], w: CohereWriting
     ) -> tuple[list[Block], list[ToolCall]]:
         """Reasoning and texts, then calls."""
-        blocks: list[Block] = []
-        calls: list[ToolCall] = []
-        for block in content:
-            if isinstance(block, ToolCall):
-                calls.append(block)
-                continue
-            if calls and not isinstance(block, Hosted | Raw):  # which are not said at all
-                w.log.approximated("content.order", block.at, "calls come last here")
-            blocks.append(block)
-        return blocks, calls
+        calls = [block for block in content if isinstance(block, ToolCall)]
+        return [block for block in content if not isinstance(block, ToolCall)], calls
 
     def plan_in(
         self, message: Message, blocks: list[Block], calls: list[ToolCall], w: CohereWriting
@@ -425,15 +416,11 @@ class Messages(Parts):
         if not images:
             return content
         w.hoisted.append({"type": "text", "text": HOISTED.format(id=call_id)})
-        seen = False
         for block in content:
             if isinstance(block, Media) and is_image(block):
-                seen = True
                 w.hoisted.append(self.write_image(block, w))
                 why = "a result is texts and documents; this follows in a user turn"
                 w.moved("tool_result.content", block.at, why)
-            elif seen and (isinstance(block, Text) or is_document(block)):
-                w.log.approximated("content.order", block.at, "images follow the text here")
         return [block for block in content if not is_image(block)]
 
     def write_piece(self, block: Block, w: CohereWriting) -> list[Json]:
@@ -446,11 +433,7 @@ class Messages(Parts):
             return [self.write_part_document(block, w)]
         if isinstance(block, Text):
             return [self.write_text(block, w)]
-        if w.home:
-            return self.write_part(block, "tool", w)
-        w.log.dropped("tool_result.content", block.at, "a result is texts and documents here")
-        self.lose(block.extras, block.at, w.log)
-        return []
+        return self.write_part(block, "tool", w)
 
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""

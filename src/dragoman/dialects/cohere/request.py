@@ -136,9 +136,6 @@ class Requests(Tools):
             self.write_strict(out, tree.tools or (), w)
         self.write_wish(out, tree, w)
         self.write_params(out, tree, w)
-        if tree.prefill:
-            why = "the model answers a last turn of its own anew here"
-            log.approximated("prefill", tree.messages[-1].at, why)
         if "strict_tools" in (spelling := self.spelling(tree)):
             out["strict_tools"] = spelling["strict_tools"]
         return self.emit(out, tree, log)

@@ -48,6 +48,11 @@ class CopilotResponses(Sniff, Answers):
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
         thinking=cap.BY_EFFORT,
+        order={  # "tool calls first, then text content"
+            "assistant": {"reasoning": 0, "call": 1, "text": 2},
+            "response": {"reasoning": 0, "text": 1, "call": 2},
+        },
+        prefill="never",
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={"image": cap.Form(sources=frozenset({"url", "base64"}), usual="image/png")},

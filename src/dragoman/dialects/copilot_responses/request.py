@@ -144,21 +144,6 @@ class Requests(Responses):
         out[count:] = [{"type": "message", **doc} for doc in out[count:]]
         return None
 
-    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
-        super().write_turn(content if w.home else self.calls_first(content, w), out, w)
-
-    def calls_first(self, content: Sequence[Block], w: ItemWriting) -> list[Block]:
-        """Reasoning, then calls, then text: "tool calls first, then text content"."""
-        ranks = [0 if isinstance(b, Reasoning) else 1 if is_call(b) else 2 for b in content]
-        highest = 0
-        for block, rank in zip(content, ranks, strict=True):
-            if rank < highest:
-                why = "thoughts come before calls, and calls before text here"
-                w.log.approximated("content.order", block.at, why)
-            highest = max(highest, rank)
-        order = sorted(range(len(content)), key=ranks.__getitem__)
-        return [content[index] for index in order]
-
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         return {"type": "message", "role": "assistant", "content": self.write_spoken(blocks, w)}
 
@@ -185,7 +170,7 @@ class Requests(Responses):
             if isinstance(block, Text):
                 texts.append(block)
             else:
-                w.log.dropped("tool_result.content", block.at, "an output is one string here")
+                w.log.dropped("tool_result.content", block.at, "an output is one string")
                 self.lose(block.extras, block.at, w.log)
         bare = replace(result, content=tuple(texts), cache=None)
         out["output"] = self.join(self.mark_parts(bare, w), w)
@@ -299,7 +284,3 @@ def is_unmarked(block: Block) -> bool:
             return not content or (len(content) == 1 and isinstance(content[0], Text))
         case _:
             return False
-
-
-def is_call(block: Block) -> bool:
-    return isinstance(block, ToolCall)

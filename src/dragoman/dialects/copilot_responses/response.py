@@ -149,12 +149,7 @@ class Answers(Requests):
         for block in message.content:
             if isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
-                continue
-            if calls and not w.home:
-                w.log.approximated("content.order", block.at, "calls come after the text here")
-            if isinstance(block, Reasoning):
-                if said and not calls and not w.home:
-                    w.log.approximated("content.order", block.at, "reasoning comes first here")
+            elif isinstance(block, Reasoning):
                 reasoning += self.write_reasoning_item(block, reasoning, w)
             else:
                 said.append(block)

@@ -69,9 +69,6 @@ class Texts(Reading):
         self.lose_settings(tree, w)
         spelling = self.spelling(tree)
         doc = self.write_record(tree.messages, tools, spelling, w)
-        if tree.prefill and not w.home:
-            why = "the last turn is a whole answer here"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(doc, tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -252,18 +249,14 @@ class Texts(Reading):
         control = SAID_TOKENS if w.home else CONTROL
         texts: list[tuple[str, str]] = []
         out: list[str] = []
-        called = False
         for block in message.content:
             if isinstance(block, ToolCall):
                 if texts and w.home:
                     out.append(self.join_texts(texts, w.log))
                     texts = []
                 out.append(self.write_call(block, w))
-                called = True
             elif (text := self.plain(block, w.log)) is not None:
                 text = self.trim(text, block.at, w.log, control)
-                if called and text and not w.home:
-                    w.log.approximated("content.order", block.at, "calls come last here")
                 if block.extras is not None and w.home:
                     text = said(self.spelling(block), "text", text)
                 texts.append((text, block.at))

@@ -73,6 +73,8 @@ class Gemini(Sniff, Rules, Responses):
             displays=("summarized", "omitted"),
             shown="summarized",
         ),
+        order={"tool": {"text": 0, "image": 1, "audio": 1, "video": 1, "document": 1}},
+        prefill="unknown",
         unfit={
             "system": cap.NOT_TEXT,
             "developer": cap.NOT_TEXT,

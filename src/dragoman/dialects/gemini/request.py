@@ -314,9 +314,6 @@ class Requests(Tools):
         if params.output is not None and "tools" in out and not w.home:
             params = self.fit_output(tree, facts, log)
         self.write_params(out, params, spelling, w)
-        if tree.prefill and not w.home:
-            why = "whether the model goes on with the last turn is not said here"
-            log.approximated("prefill", tree.messages[-1].at if tree.messages else "", why)
         if tree.extras is None:
             return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)

@@ -191,18 +191,12 @@ class WriteParts(ReadParts):
         parts: list[Json] = []
         for block in result.content:
             if isinstance(block, Text):
-                if parts:
-                    why = "the words of a result come first here"
-                    w.log.approximated("content.order", block.at, why)
                 texts.append(block)
             elif isinstance(block, Media):
                 if (part := self.write_media(block, w)) is not None:
                     parts.append(part)
             elif isinstance(block, Raw | Hosted) and self.is_home(block.dialect):
                 parts.append(block.payload)
-            else:
-                why = "the result of a tool cannot hold this here"
-                w.log.dropped("tool_result.content", block.at, why)
         return texts, parts
 
     def hoist(self, result: ToolResult, parts: list[Json], w: Saying) -> None:

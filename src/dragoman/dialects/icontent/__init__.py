@@ -54,6 +54,7 @@ class IContent(Sniff, Requests):
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
+        prefill="never",
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={

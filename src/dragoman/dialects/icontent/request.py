@@ -149,9 +149,6 @@ class Requests(ClientErrors, Write):
             out["resolved"] = {"model": tree.model}
         FIELDS.write(out, tree.params, w, self.name)
         self.lose(tree.params.extras, tree.params.at, log)
-        if tree.prefill:
-            why = "the model answers anew here, and does not go on with this turn"
-            log.approximated("prefill", messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def count_instructions(self, messages: Sequence[Message], w: ContentWriting) -> int:

@@ -227,8 +227,6 @@ class Write(Read):
                 texts.append(block)
             elif isinstance(block, Media):
                 media += self.write_media(block, w)
-            else:
-                w.log.dropped("tool_result.content", block.at, "a tool cannot say this here")
         return texts, before, media
 
     def write_own_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:

@@ -47,6 +47,11 @@ class Mistral(Responses):
             signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY
         ),
         thinking=cap.BY_EFFORT,
+        order={
+            "assistant": {"text": 0, "reasoning": 0, "call": 1},
+            "response": {"text": 0, "reasoning": 0, "call": 1},
+        },
+        prefill="told",
         unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall, ToolResult})},
         refused="end",
         # Its own are references to results of tools, which nobody else has.

@@ -153,8 +153,6 @@ class Messages(Parts):
                 said.others.append(block)
                 continue
             said.texts.append(block)
-            if said.calls:
-                w.log.approximated("content.order", block.at, "calls come last here")
         return said
 
     def is_content(self, block: Block, w: Writing) -> bool:

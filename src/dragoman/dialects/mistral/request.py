@@ -7,9 +7,11 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ...core.fields import Field, number, text, whole
+from ...core.lowering.prefill import is_begun
 from ...ledger import Ledger
-from ...model import Json, Message, Request, ToolCall
+from ...model import Json, Message, Request
 from ..openai_chat.request import FIELDS, OLD_LIMIT
+from ..openai_chat.variant import continues
 from .messages import Messages
 
 
@@ -55,15 +57,12 @@ class Requests(Messages):
         if last.role != "assistant":
             self.note_left_out(out["messages"], last, log)
             return out
-        if not begins_answer(last):
-            return out
-        if out["messages"] and out["messages"][-1]["role"] == "assistant":
-            out["messages"][-1]["prefix"] = True
-            if not tree.prefill:
-                why = "the model goes on with this turn here, and does not answer anew"
-                log.approximated("prefill", last.at, why)
-        elif tree.prefill:
-            log.approximated("prefill", last.at, "nothing is left to go on with")
+        messages = out["messages"]
+        begun = bool(messages) and messages[-1]["role"] == "assistant"
+        if is_begun(last):
+            continues(self, tree, begun, True, log)
+            if begun:
+                messages[-1]["prefix"] = True
         return out
 
     def note_left_out(self, messages: list[Json], last: Message, log: Ledger) -> None:
@@ -72,10 +71,3 @@ class Requests(Messages):
             messages[-1]["prefix"] = True
             why = "the last message is not written, and the model goes on with the turn before it"
             log.approximated("prefill", last.at, why)
-
-
-def begins_answer(message: Message) -> bool:
-    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
-    return message.role == "assistant" and not any(
-        isinstance(block, ToolCall) for block in message.content
-    )

@@ -43,6 +43,14 @@ class Ollama(Sniff, Responses):
         thinking=cap.ThinkingForm(
             modes=frozenset({"on", "off"}), efforts=("low", "medium", "high", "max"), beside=False
         ),
+        order={
+            "system": {"text": 0, "image": 1},
+            "user": {"text": 0, "image": 1},
+            "assistant": {"reasoning": 0, "text": 1, "call": 2},
+            "response": {"reasoning": 0, "text": 1, "call": 2},
+            "tool": {"text": 0, "image": 1},
+        },
+        prefill="unknown",
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={"image": cap.Form(sources=frozenset({"base64"}), untyped=True, any_data=False)},

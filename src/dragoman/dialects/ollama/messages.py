@@ -285,11 +285,9 @@ class Messages(Dialect):
             if isinstance(block, Media) and is_sendable(block):
                 images.append(block)
             elif isinstance(block, Text):
-                if images:
-                    w.log.approximated("content.order", block.at, "images follow the text here")
                 texts += [(block, text) for text in self.texts_in(block, w)]
             else:
-                w.log.dropped("tool_result.content", block.at, "a result is one text here")
+                w.log.dropped("tool_result.content", block.at, "a result is one text in ollama")
                 self.lose(block.extras, block.at, w.log)
         said = self.join_result(texts, w)
         if result.is_error:
@@ -440,7 +438,6 @@ class Turn:
         self.dialect = dialect
         self.role = role
         self.w = w
-        self.rank = 0
         self.reasoning: list[str] = []
         self.texts: list[str] = []
         self.empty: list[str] = []  # where those stood that are empty
@@ -450,32 +447,22 @@ class Turn:
     def add(self, block: Block) -> None:
         w, dialect = self.w, self.dialect
         if isinstance(block, ToolCall) and self.role == "assistant":
-            self.follow(3, block)
             self.calls.append(dialect.write_call(block, len(self.calls), w))
         elif isinstance(block, Reasoning) and self.role == "assistant":
             dialect.lose(block.extras, block.at, w.log)
-            self.follow(0, block)
             if self.reasoning:
                 w.log.approximated("text.boundary", block.at, "there is one thought here")
             self.reasoning.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
-            self.follow(2, block)
             assert isinstance(block, Media)
             self.images.append(dialect.write_image(block, w))
         else:
             for text in dialect.texts_in(block, w):
-                self.follow(1, block)
                 if text and any(self.texts):
                     dialect.join_text(block.at, w.log)
                 if not text:
                     self.empty.append(block.at)
                 self.texts.append(text)
-
-    def follow(self, rank: int, block: Block) -> None:
-        if rank < self.rank:
-            why = "a thought, a text, images and calls come in this order here"
-            self.w.log.approximated("content.order", block.at, why)
-        self.rank = max(rank, self.rank)
 
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""

@@ -106,9 +106,6 @@ class Requests(Messages):
             if tools or w.home:
                 out["tools"] = tools
         self.write_params(out, tree, w)
-        if tree.prefill:
-            why = "whether the model goes on with this turn is its own affair here"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:

@@ -32,6 +32,13 @@ class OpenAIChat(Sniff, Rules, Responses):
         passages=cap.NOWHERE,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         thinking=cap.BY_EFFORT,
+        order={
+            "assistant": {"text": 1, "refusal": 2, "call": 3},
+            "response": {"text": 1, "refusal": 2, "call": 3},
+            "tool": dict.fromkeys(("image", "audio", "video", "document", "refusal"), 1)
+            | {"text": 0},
+        },
+        prefill="never",
         unfit={**cap.RESULTS_APART, "system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         citations=cap.Citations(
             places=cap.RESPONSE,

@@ -206,9 +206,6 @@ class Requests(Tools):
         asks = self.spelling(tree).get("usage") if w.home else self.asks_for_usage
         if tree.params.stream and asks:
             out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
-        if tree.prefill:
-            why = "the model answers anew here, and does not go on with this turn"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:

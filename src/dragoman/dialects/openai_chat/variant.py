@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.fields import Field, text
+from ...core.lowering.prefill import is_begun
 from ...core.models import DEFAULT, Models
 from ...core.reading import maybe_int
 from ...core.writing import Writing
-from ...dialect import Problem
+from ...dialect import Dialect, Problem
 from ...ledger import Ledger
 from ...lint.rules import lay_open
-from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
+from ...model import Extras, Json, OutputFormat, Request, Thinking
 from .._model_rules import chat_model
 from .._openai import short_user
 from . import OpenAIChat
@@ -73,6 +74,11 @@ class Compatible(OpenAIChat):
     can = replace(
         OpenAIChat.can,
         freeform="wrapped",
+        order={
+            **OpenAIChat.can.order,
+            "assistant": {"reasoning": 0, "text": 1, "refusal": 2, "call": 3},
+            "response": {"reasoning": 0, "text": 1, "refusal": 2, "call": 3},
+        },
         choices=replace(OpenAIChat.can.choices, subsets=cap.NO_MODE),
         refusals=cap.RESPONSE,
         reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
@@ -157,21 +163,21 @@ class Continuing(Compatible):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         out: Json = super().write_request(replace(tree, prefill=None), log)
         spelling, begun = self.spelling(tree), ends_begun(out["messages"])
-        if tree.prefill and begun and "untold" not in spelling:
+        always = self.goes_on and not self.is_home(tree.dialect)
+        if continues(self, tree, begun, always, log) and "untold" not in spelling:
             out[CONTINUE] = True
             if spelling.get("prompt", True):
                 out[PROMPT] = False  # the two exclude each other
-        elif tree.prefill and not begun:
-            log.approximated("prefill", tree.messages[-1].at, "nothing is left to go on with")
-        elif begun and not tree.prefill and self.goes_on and not self.is_home(tree.dialect):
-            log.approximated("prefill", tree.messages[-1].at, "the model goes on with it here")
         return out
 
 
-def is_begun(message: Message) -> bool:
-    """Whether a model can go on with a message."""
-    calls = any(isinstance(block, ToolCall) for block in message.content)
-    return message.role == "assistant" and not calls
+def continues(to: Dialect, tree: Request, begun: bool, always: bool, log: Ledger) -> bool:
+    """Whether the model is told to continue the last message, and that is there."""
+    if tree.prefill and not begun:
+        to.omit_prefill(tree.messages[-1], log)
+    elif always and begun and not tree.prefill:
+        to.continue_message(tree.messages[-1], log)
+    return bool(tree.prefill) and begun
 
 
 def ends_begun(messages: list[Json]) -> bool:

@@ -198,28 +198,15 @@ class WriteMessages(Parts):
         return {"role": "assistant", "content": text, "tool_calls": written}
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
-        """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
+        """Text, then refusals, then calls."""
         said = Said()
-        highest = 0
         for block in content:
-            if self.is_inline(block):
+            if self.is_inline(block) or self.stands_in_content(block):
                 said.texts.append(block)
-                continue
-            if isinstance(block, ToolCall) or self.is_raw_call(block):
+            elif isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
-                rank = 3
-            elif self.stands_in_content(block):
-                said.texts.append(block)
-                rank = 1
             else:
                 said.others.append(block)
-                rank = 2 if isinstance(block, Refusal) else highest
-                if highest and not w.home and isinstance(block, Reasoning) and self.thinking_key:
-                    w.log.approximated("content.order", block.at, "thoughts come first here")
-            if rank < highest:
-                why = "text comes before refusals, and both before calls here"
-                w.log.approximated("content.order", block.at, why)
-            highest = max(highest, rank)
         return said
 
     def is_inline(self, block: Block) -> bool:
@@ -445,8 +432,6 @@ class WriteMessages(Parts):
         for part in block.content:
             inline = isinstance(part, Text) or (spelled == "list" and _stands_in(part, block))
             (texts if inline else media).append(part)
-            if media and inline:
-                w.log.approximated("content.order", part.at, "images follow the text here")
         if media:
             self.hoist(media, block, doc, hoisted, w)
             if not w.home and hoisted:

@@ -110,6 +110,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ),
         reasoning=REASONING,
         thinking=THINKING,
+        prefill="never",
         caching=cap.Caching(
             on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
         ),

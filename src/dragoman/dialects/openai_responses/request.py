@@ -282,9 +282,6 @@ class Requests(Tools):
         self.write_params(out, tree.params, spelling, w)
         if "text" in out and not w.home:
             self.say_json(out, tree, log)
-        if tree.prefill:
-            why = "the model answers anew here, and does not go on with this turn"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:

@@ -77,6 +77,7 @@ class VercelModel(Sniff, Responses):
             spoken=frozenset(FORMS),
         ),
         emptied=False,
+        prefill="unknown",
         thinking=cap.BY_EFFORT,
         unfit={**cap.RESULTS_APART, "system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         candidates=1,

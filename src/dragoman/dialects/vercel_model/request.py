@@ -202,9 +202,6 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree.tool_choice, w)
         self.write_conversation(out, tree.messages, spelling, w)
-        if tree.prefill:
-            why = "whether the model goes on with this turn is up to the provider here"
-            log.approximated("prefill", tree.messages[-1].at, why)
         return self.finish(out, tree, w, self.write_cache(tree.params.cache, w))
 
     def write_conversation(
