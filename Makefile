@@ -89,7 +89,7 @@ conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
 
 MINUTES ?= 10
-FUZZED := 6500
+FUZZED := 4500
 
 fuzz:  ## documents and streams changed at random: make fuzz [MINUTES=10]; led by coverage where atheris can be installed
 	@test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz

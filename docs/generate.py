@@ -15,6 +15,7 @@ import dragoman
 from dragoman import dialects
 from dragoman.cli.man import man_page
 from dragoman.cli.models import words
+from dragoman.core.declared import declared
 from dragoman.core.models import DEFAULT
 from dragoman.explain import ADVICE, KINDS
 from dragoman.ledger import CODES
@@ -69,19 +70,21 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def matrix() -> str:
-    """For each code of a loss and each dialect: is it lost always, at times, or never?"""
+    """For each code and each dialect: what is declared of it, or how often cases lose it."""
     found = occurrences(load_corpus(ROOT / "tests" / "corpus"))
     rest = tuple(sorted(set(dialects.names()) - {n for g in GROUPS.values() for n in g}))
     lines = [
         "# What each dialect can hold",
         "",
-        "Made from the cases in `tests/corpus`: each is a conversation that the tests convert into",
-        "every dialect. A row is a code of [the ledger](ledger.md); a case has it if some dialect",
-        "loses it.",
+        "A row is a code of [the ledger](ledger.md). Made from what each dialect declares it can",
+        "express (`Dialect.can`), and for the codes that no declaration decides from the cases in",
+        "`tests/corpus`: each is a conversation that the tests convert into every dialect. A case",
+        "has a code if some dialect loses it.",
         "",
-        "- **yes**: no case loses it on the way into this dialect",
+        "- **yes**, **no**: the dialect can hold it, or cannot; all cases lose it, or none does",
+        "- **history**, **responses**: only there",
+        "- **image, document**: of these, from these, on these",
         "- **3 of 9**: so many of the cases that have it lose it, or a part of it",
-        "- **no**: all of them lose it",
         "- **-**: the dialect has no such documents",
         "",
         "`native` holds everything. `dragoman formats -f chat -t anthropic` lists what one pair of",
@@ -120,12 +123,13 @@ def occurrences(cases: tuple[Case, ...]) -> Occurrences:
 
 def table(title: str, names: tuple[str, ...], found: Occurrences) -> list[str]:
     rows = []
+    known = {name: declared(dialects.get(name).can) for name in names}
     for code in CODES:
-        cells = [cell(found.get(code, {}).get(name, [])) for name in names]
+        cells = [known[name].get(code) or cell(found.get(code, {}).get(name, [])) for name in names]
         if set(cells) - {"-", "yes"}:
             rows.append(f"| `{code}`: {CODES[code]} | " + " | ".join(cells) + " |")
     head = ["| code | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
-    return ["", f"## {title}", "", "What no case loses is left out.", "", *head, *rows]
+    return ["", f"## {title}", "", "What all of them hold is left out.", "", *head, *rows]
 
 
 def cell(lost_in: list[bool]) -> str:

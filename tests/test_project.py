@@ -37,6 +37,7 @@ LAYERS = [
         "ledger",
         "core/reading",
         "core/signers",
+        "core/declared",
         "core/media",
         "core/dates",
         "core/duplicates",

@@ -41,6 +41,7 @@ from .model import (
     Raw,
     Request,
     Response,
+    Signature,
     Stop,
     Tool,
     Toolbox,
@@ -552,6 +553,10 @@ class Dialect:
     def accepts(self, block: Raw) -> bool:
         """Whether a block that only one dialect knows may be said here, as it is."""
         return self.knows(block.dialect)
+
+    def opens(self, signature: Signature, model: str | None, log: Ledger) -> bool:
+        """Whether a model accepts a signature that its API accepts."""
+        return True
 
     def has_tool(self, node: Tool | ToolChoice) -> bool:
         """Whether a tool or a choice that only one dialect knows may be written here, as it is."""

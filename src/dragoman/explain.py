@@ -7,10 +7,13 @@ meanings are in ``ledger.CODES``. ``docs/ledger.md`` is generated from both.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from . import dialects
+from .core.declared import NO, YES, declared
 from .errors import Unsupported
 from .ledger import CODES
 
@@ -487,6 +490,9 @@ ADVICE: dict[str, tuple[str, str]] = {
 }
 
 
+CODE = "code of the ledger"
+
+
 class Explanation(Struct, frozen=True):
     """One meaning of a name; ``kind`` is e.g. ``code of the ledger`` or ``pass of repair``."""
 
@@ -495,6 +501,8 @@ class Explanation(Struct, frozen=True):
     meaning: str
     why: str = ""
     todo: str = ""
+    support: str = ""
+    """Which dialects declare that they can hold it, of a code that declarations decide."""
 
 
 def explain(name: str) -> tuple[Explanation, ...]:
@@ -504,7 +512,11 @@ def explain(name: str) -> tuple[Explanation, ...]:
     ...     print(each.kind, "-", each.meaning)
     code of the ledger - the random seed
     """
-    found = tuple(each for each in _everything() if each.name == name)
+    found = tuple(
+        replace(each, support=_support(name)) if each.kind == CODE else each
+        for each in _everything()
+        if each.name == name
+    )
     if not found:
         import difflib  # needed for a mistyped name only
 
@@ -524,9 +536,24 @@ def _everything() -> Iterator[Explanation]:
         yield Explanation(kind, "kind of loss", meaning, "", _KINDS_DO[kind])
     for code, meaning in CODES.items():
         why, todo = ADVICE[code]
-        yield Explanation(code, "code of the ledger", meaning, why, todo)
+        yield Explanation(code, CODE, meaning, why, todo)
     yield from _rules()
     yield from _passes()
+
+
+@cache
+def _declarations() -> dict[str, dict[str, str]]:
+    return {name: declared(dialects.get(name).can) for name in dialects.names()}
+
+
+def _support(code: str) -> str:
+    """The dialects that can hold it, each with what it is limited to."""
+    said = {name: known.get(code) for name, known in _declarations().items()}
+    if set(said.values()) <= {None, YES}:
+        return ""
+    limits = {name: "" if word == YES else f" ({word})" for name, word in said.items()}
+    holders = [f"{name}{limits[name]}" for name, word in said.items() if word not in (None, NO)]
+    return ", ".join(holders)
 
 
 def _rules() -> Iterator[Explanation]:

@@ -390,7 +390,6 @@ LISTS = {
     "_gemma.py in_order": "ranks that were made here",
     "_gemma.py left_out": "two lists",
     "bedrock_converse/params.py short_labels": "labels that are kept, and those that were given",
-    "vercel_model/write_parts.py words_of": "texts that are being written",
 }
 
 

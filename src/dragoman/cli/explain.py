@@ -53,6 +53,7 @@ def _entry(group: list[Explanation]) -> dict[str, Any]:
         "meaning": first.meaning,
         "why": first.why,
         "todo": first.todo,
+        **({"support": first.support} if first.support else {}),
     }
 
 
@@ -62,7 +63,11 @@ def _page(group: list[Explanation]) -> list[str]:
     owners = [each.kind.partition(" of ")[2] for each in group]
     of = f" of {', '.join(owners)}" if owner else ""
     said = [f"{terminal.bold(first.name)} ({kind}{of})", *_wrapped(first.meaning)]
-    for title, text in (("why", first.why), ("what to do", first.todo)):
+    for title, text in (
+        ("why", first.why),
+        ("what to do", first.todo),
+        ("supported by", first.support),
+    ):
         if text:
             said += [f"  {terminal.cyan(title)}", *_wrapped(text, "    ")]
     return [*said, ""]

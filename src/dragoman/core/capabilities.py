@@ -149,6 +149,18 @@ class ReasoningForm(Struct, frozen=True, kw_only=True):
     """Where a summary is told from the reasoning itself."""
     parts: Places = NOWHERE
     """Where one block has several texts."""
+    summary_parts: bool = True
+    """Whether a summary may have several, where there are such."""
+    summed: frozenset[tuple[str, str]] = frozenset()
+    """Signatures with which its texts count as a summary, and with others as the reasoning."""
+    summed_by_id: bool = False
+    """Whether an id tells the same."""
+    redacted: frozenset[tuple[str, str]] = frozenset()
+    """Signatures that are all there is: neither a text nor an id stands beside them."""
+    empty: Places = NOWHERE
+    """Where it may have neither a text nor a signature."""
+    by_model: bool = False
+    """Whether it depends on the model what is accepted (``Dialect.opens``)."""
 
 
 class ThinkingForm(Struct, frozen=True, kw_only=True):
@@ -336,6 +348,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     reasoning: ReasoningForm | None = None
     """How reasoning is written; None: its writer looks after it."""
+    replies: ReasoningForm | None = None
+    """The same in a response, where that is otherwise."""
     thinking: ThinkingForm | None = None
     """How a request asks for reasoning; None: there is no parameter for it."""
     unfit: Mapping[str, frozenset[type[Block]]] = {}

@@ -21,7 +21,6 @@ from ..model import (
     Media,
     Message,
     Node,
-    Reasoning,
     Refusal,
     Signature,
     Text,
@@ -459,16 +458,6 @@ def note_joined(block: Block, to: Dialect, w: Writing) -> None:
         w.log.dropped("text.empty", block.at, "empty text omitted")
     else:
         to.join_text(block.at, w.log)
-
-
-def note_summary(block: Reasoning, w: Writing) -> None:
-    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
-    if not any(block.summary):
-        return
-    if block.words is block.content:
-        w.log.dropped("reasoning.summary", block.at, "reasoning written without its summary")
-    else:
-        w.log.approximated("reasoning.summary", block.at, "reasoning summary written as reasoning")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

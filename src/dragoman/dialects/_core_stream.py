@@ -318,6 +318,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
     def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
         whole = replace(block, content=(said,) if said else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
+        whole = self.lowered(whole) or whole
         part = self.dialect.write_answer_reasoning(whole, self.w)[0]
         if part.__class__ is dict and part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}

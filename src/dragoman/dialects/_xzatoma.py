@@ -175,7 +175,7 @@ class Exchanges(ClientErrors):
         self.lose(block.extras, block.at, w.log)
         texts = tuple(filter(None, block.content))
         if len(texts) > 1 or (before and texts):
-            w.log.approximated("text.boundary", block.at, "a response has one text of reasoning")
+            self.join_text(block.at, w.log)
         return texts
 
     def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..core import capabilities as cap
 from ..core.writing import data_uri
-from ..model import Json, Media, Reasoning, ToolResult
+from ..model import Json, Media, ToolResult
 from .icontent import FILES, IContent
 from .icontent.write import ContentWriting
 
@@ -49,12 +49,6 @@ class IContentDesign(IContent):
         if not w.home:
             del out["toolName"]
         return out
-
-    def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
-        if w.home:
-            return super().write_reasoning(block, w)
-        self.omit(block, w.log)  # somebody else's than the assistant's
-        return []
 
     def write_image_or_file(self, block: Media) -> dict[str, Json]:
         source = block.source

@@ -26,8 +26,7 @@ from ..core.reading import (
     maybe_str,
     need_str,
 )
-from ..core.signers import signer
-from ..core.writing import Writing, note_joined
+from ..core.writing import Writing, joined, note_joined
 from ..lint.evidence import Verdict
 from ..model import (
     Block,
@@ -41,7 +40,7 @@ from ..model import (
     Usage,
 )
 from ..tools import freeform
-from .vercel_model import FILES, FORMS
+from .vercel_model import FILES, FORMS, REASONING
 from .vercel_model.request import FIELDS
 from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
@@ -82,6 +81,12 @@ class VercelCore(VercelModelV5):
         VercelModelV5.can,
         item_ids=cap.HISTORY,
         order={"response": {"reasoning": 0, "text": 1, "call": 2}},
+        reasoning=replace(REASONING, redacted=frozenset({("anthropic", "encrypted")})),
+        replies=cap.ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            redacted=frozenset({("anthropic", "encrypted")}),
+            empty=cap.EVERYWHERE,
+        ),
         media=replace(
             VercelModelV5.can.media,
             kinds={
@@ -240,17 +245,9 @@ class VercelCore(VercelModelV5):
         signature = block.signature
         if self.spelling(block).get("form") == "string":
             return ["".join(block.content)]
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if signature is not None and signer(signature) != "anthropic":
-            why = f"there is no place for what {signature.issuer} sealed"
-            w.log.dropped("reasoning.signature", block.at, why)
-            signature = None
         if signature is not None and signature.kind == "encrypted":
-            self.lose_words(block, w)
             return [self.emit({"type": "redacted", "data": signature.data}, block, w.log)]
-        words = self.words_of(block, False, w)
-        out: dict[str, Json] = {"type": "text", "text": words[0]}
+        out: dict[str, Json] = {"type": "text", "text": joined(block.words)}
         if signature is not None:
             out["signature"] = signature.data
         if "type" in (spelling := self.spelling(block)):

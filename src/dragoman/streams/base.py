@@ -454,6 +454,10 @@ class StreamWriter:
         """The end of a stream that failed, given what it is at rest."""
         raise NotImplementedError
 
+    def lowered(self, block: Reasoning) -> Reasoning | None:
+        """Reasoning that has arrived, as this dialect writes it; None where it does not."""
+        return block if self.home else Opening(self.dialect).reasoning(block)
+
     def at_rest(self, response: Response) -> dict[str, Json]:
         """What the writer at rest makes of a response, without its losses."""
         doc = self.dialect.write(response, self.aside)

@@ -38,75 +38,72 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    return fit_plan(messages, plan_of(can, place))
+    return first_unfit(messages, plan_of(can, place)) is None
 
 
-def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
-    """The same for what is to be looked at."""
-    unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
-    can, free = plan.can, plan.free
-    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
-    worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
-    for message in messages:
+def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
+    """The first message that has something to lower, from a place on."""
+    rares, all_ranks, free = plan.rare, plan.ranks, plan.free
+    unnamed, developer, item_ids, cited, marked, worded, blank, needed, named = plan.flags
+    for index in range(start, len(messages)):
+        message = messages[index]
         if unnamed and message.name is not None:
-            return False
+            return index
         if message.role == "developer" and not developer:
-            return False
-        rare = plan.rare[message.role]
-        if (ranks := plan.ranks[message.role]) and len(message.content) > 1:
+            return index
+        rare = rares[message.role]
+        if (ranks := all_ranks[message.role]) and len(message.content) > 1:
             if not order.is_ordered(message.content, ranks):
-                return False
+                return index
         for block in message.content:
             if block.__class__ is Text:
                 if (cited and block.citations) or (marked and block.cache is not None):
-                    return False
+                    return index
                 if worded and (not block.text or (not blank and block.text.isspace())):
-                    return False
+                    return index
                 continue
             if block.__class__ in rare:
-                return False
+                return index
             if block.__class__ is ToolCall:
                 kind = block.kind
                 if block.namespace is not None or (kind != "function" and kind != free):
-                    return False
+                    return index
                 if block.item_id is not None and not item_ids:
-                    return False
+                    return index
                 if marked and block.cache is not None:
-                    return False
+                    return index
             elif block.__class__ is ToolResult:
                 kind = block.kind
                 if block.namespace is not None or (kind != "function" and kind != free):
-                    return False
+                    return index
                 if needed and not block.content:
-                    return False
+                    return index
                 if marked and block.cache is not None:
-                    return False
-                if block.name is not None and not can.result_names:
-                    return False
+                    return index
+                if block.name is not None and not named:
+                    return index
                 for inner in block.content:
                     if inner.__class__ is Text:
                         if (cited and inner.citations) or (marked and inner.cache is not None):
-                            return False
+                            return index
                         if worded and (not inner.text or (not blank and inner.text.isspace())):
-                            return False
+                            return index
                         continue
-                    return False
+                    return index
             elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
-                return False
-    return True
+                return index
+    return None
 
 
 class Plan(Struct, frozen=True):
     """What has to be looked at for a target in a place."""
 
     can: Capabilities
-    unnamed: bool
-    developer: bool
-    item_ids: bool
-    worded: bool
-    """Whether a text must not be empty."""
-    blank: bool
-    """Whether it may be of white space."""
+    flags: tuple[bool, ...]
+    """What ``first_unfit`` asks: whether names of speakers go, whether there is a developer,
+    whether calls have a second id, whether citations and cache marks are looked at, whether a text
+    must not be empty, whether it may be of white space, whether a result needs one, and may have a
+    name."""
     free: str
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
@@ -139,11 +136,17 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Reasoning)
         plan = Plan(
             can,
-            place not in can.names,
-            can.developer,
-            place in can.item_ids,
-            place not in can.texts.empty,
-            place in can.texts.blank,
+            (
+                place not in can.names,
+                can.developer,
+                place in can.item_ids,
+                can.citations is not ALL_CITATIONS,
+                can.caching is not ALL_MARKS,
+                place not in can.texts.empty,
+                place in can.texts.blank,
+                bool(can.texts.needed),
+                can.result_names,
+            ),
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
             {role: order.by_class(ranks_of(can, place, role)) for role in ROLES},
@@ -164,12 +167,13 @@ def is_known(block: Raw) -> bool:
     return block.text is not None or bool(block.tools) or block.code is not None
 
 
-def has_namespace(message: Message) -> bool:
+def has_namespace(messages: Sequence[Message]) -> bool:
     """Whether a tool is called, or a result named, in a namespace."""
-    for block in message.content:
-        if block.__class__ is ToolCall or block.__class__ is ToolResult:
-            if block.namespace is not None:
-                return True
+    for message in messages:
+        for block in message.content:
+            if block.__class__ is ToolCall or block.__class__ is ToolResult:
+                if block.namespace is not None:
+                    return True
     return False
 
 
@@ -181,6 +185,8 @@ class Messages:
         self.log = log
         self.place = place
         self.model = model
+        replies = to.can.replies if place == "response" else None
+        self.form = replies or to.can.reasoning
         self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
         self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
@@ -188,11 +194,15 @@ class Messages:
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         out: list[Message] = []
         plan = plan_of(self.to.can, self.place)
-        self.plain = not self.tools.spaces and not any(map(has_namespace, messages))
-        for message in messages:
-            if self.plain and fit_plan((message,), plan):
-                out.append(message)  # as most do, if something is to be lowered at all
-                continue
+        self.plain = not self.tools.spaces and not has_namespace(messages)
+        odd: int | None = -1
+        for index, message in enumerate(messages):
+            if self.plain:
+                if odd is not None and odd < index:
+                    odd = first_unfit(messages, plan, index)
+                if odd != index:
+                    out.append(message)  # as most do, if something is to be lowered at all
+                    continue
             lowered = self.message(message)
             if lowered.content or not message.content:
                 out.append(lowered)
@@ -217,6 +227,8 @@ class Messages:
             return replace(message, content=content)  # nothing of it is left to be lowered
         if len(content) > 1 and (ranks := ranks_of(self.to.can, self.place, role)):
             content = order.lower(content, ranks, self.to, self.log)
+        if content and name is None and role != "developer":  # as most are
+            return message if content is message.content else replace(message, content=content)
         if role == "developer" and not self.to.can.developer:
             why = "`developer` role written as `system`"
             self.log.approximated("message.role", message.at, why)
@@ -232,12 +244,16 @@ class Messages:
     def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
         same = True
+        form = self.form if role == "assistant" else None
         for block in blocks:
             if block.__class__ is Text and block.cache is None and not block.citations:
                 if block.text and not block.text.isspace():  # as most are
                     out.append(block)
                     continue
-            lowered = self.block(block, role)
+            if block.__class__ is Reasoning and form is not None:
+                lowered: Sequence[Block] = reasoning.lower(block, form, self)
+            else:
+                lowered = self.block(block, role)
             same = same and len(lowered) == 1 and lowered[0] is block
             out += lowered
         return blocks if same else tuple(out)
@@ -259,11 +275,6 @@ class Messages:
             return (self.tools.freeform(self.call(self.marked(block, "call"))),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
-        if isinstance(block, Reasoning):
-            form = self.to.can.reasoning
-            if form is None or role != "assistant":
-                return (block,)
-            return reasoning.lower(block, form, self)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
             return self.block(self.refusal(block), role)
         if isinstance(block, Passage):
@@ -436,7 +447,12 @@ class Messages:
         """The blocks that bring tools which the target takes only beside the conversation."""
         for message in messages:
             for block in message.content:
-                inner = block.content if isinstance(block, ToolResult) else (block,)
+                if block.__class__ is ToolResult:
+                    inner = block.content
+                elif block.__class__ is Raw:
+                    inner = (block,)
+                else:
+                    continue
                 for raw in inner:
                     if isinstance(raw, Raw) and raw.tools and not self.to.accepts(raw):
                         yield raw

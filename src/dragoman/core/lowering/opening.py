@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...ledger import Ledger
-from ...model import Block, Media, Raw, Refusal, Text, ToolCall
+from ...model import Block, Media, Raw, Reasoning, Refusal, Text, ToolCall
 from ...streams.events import Cite, Delta, Event, Open
 from . import citations, media
 from .messages import Messages, is_known
@@ -43,6 +43,11 @@ class Opening:
     def is_spoken(self, block: Block) -> bool:
         """Whether of a medium only its transcript can be written."""
         return isinstance(block, Media) and media.is_misplaced(block, "assistant", self.lowering)
+
+    def reasoning(self, block: Reasoning) -> Reasoning | None:
+        """Reasoning that has arrived, as the target writes it; None where it does not."""
+        found = self.lowering.content((block,), "assistant")
+        return found[0] if found and isinstance(found[0], Reasoning) else None
 
     def begun(self, block: Text | ToolCall) -> Block:
         """A block of which the words are yet to come, so nothing is judged by them."""

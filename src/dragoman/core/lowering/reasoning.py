@@ -23,27 +23,33 @@ if TYPE_CHECKING:
 def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence[Reasoning]:
     """A block of reasoning as the target takes it, or nothing."""
     to, place, log = lowering.to, lowering.place, lowering.log
-    if block.extras is not None and to.is_home(block.extras.dialect):
+    extras, signature, name = block.extras, block.signature, block.id
+    if extras is not None and to.is_home(extras.dialect):
         return (block,)  # the target wrote it
-    signature, name = block.signature, block.id
-    words = block.words if block.summary else block.content
-    if signature is not None and (signer(signature), signature.kind) not in form.signatures:
-        log.dropped("reasoning.signature", block.at, _refused(signature, form, to.name))
+    content, summary = block.content, block.summary
+    words = block.words if summary else content
+    if signature is not None and not _accepts(signature, form, lowering):
+        log.dropped("reasoning.signature", block.at, _refused(signature, form, lowering))
         signature = None
+    if signature is not None and (signer(signature), signature.kind) in form.redacted:
+        return (_redacted(block, lowering),)
     if name is not None and place not in form.ids:
         log.dropped("reasoning.id", block.at, f"{to.name} has no field for reasoning ids")
         name = None
     said = any(words)
     signed = signature is not None or (form.by_id and name is not None)
-    if (why := _unfit(signed, said or name is not None, form, lowering)) is not None:
-        if said or (block.signature is None and block.id is None):
-            log.dropped("reasoning", block.at, why)
-        elif name is not None:
-            log.dropped("reasoning.id", block.at, why)
-        to.lose(block.extras, block.at, log)
-        return ()
-    content, summary = block.content, block.summary
-    if summary and place not in form.summaries:
+    if place not in form.places or not signed:
+        if (why := _unfit(signed, said or name is not None, form, lowering)) is not None:
+            if said or (block.signature is None and block.id is None):
+                log.dropped("reasoning", block.at, why)
+            elif name is not None:
+                log.dropped("reasoning.id", block.at, why)
+            if extras is not None:
+                to.lose(extras, block.at, log)
+            return ()
+    if _counts_as_summary(signature, name, form):
+        content, summary = _summed(block, words, form, lowering)
+    elif summary and place not in form.summaries:
         if any(summary) and words is content:
             why = f"{to.name} has one form of reasoning; the summary beside it is omitted"
             log.dropped("reasoning.summary", block.at, why)
@@ -55,14 +61,54 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
         why = f"a block of reasoning is one text in {to.name}"
         log.approximated("text.boundary", block.at, why)
         content = (joined(content),)
-    if (name, signature, content, summary) == (
-        block.id,
-        block.signature,
-        block.content,
-        block.summary,
-    ):
-        return (block,)
-    return (replace(block, content=content, summary=summary, id=name, signature=signature),)
+    if content is block.content and summary is block.summary:
+        if signature is block.signature and name is block.id:
+            return (block,)
+    return (Reasoning(content, summary, signature, name, at=block.at, extras=extras),)
+
+
+def _accepts(signature: Signature, form: ReasoningForm, lowering: Messages) -> bool:
+    if (signer(signature), signature.kind) not in form.signatures:
+        return False
+    return not form.by_model or lowering.to.opens(signature, lowering.model, lowering.log)
+
+
+def _redacted(block: Reasoning, lowering: Messages) -> Reasoning:
+    """Encrypted reasoning, without what cannot stand beside it."""
+    to, log = lowering.to, lowering.log
+    if any(block.content) or any(block.summary):
+        log.dropped("reasoning", block.at, f"encrypted reasoning has no text in {to.name}")
+    if block.id is not None:
+        log.dropped("reasoning.id", block.at, f"{to.name} has no field for reasoning ids")
+    return replace(block, content=(), summary=(), id=None)
+
+
+def _counts_as_summary(signature: Signature | None, name: str | None, form: ReasoningForm) -> bool:
+    if name is not None and form.summed_by_id:
+        return True
+    return signature is not None and (signer(signature), signature.kind) in form.summed
+
+
+def _summed(
+    block: Reasoning, words: tuple[str, ...], form: ReasoningForm, lowering: Messages
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Content and summary, where all texts beside such a signature count as the summary."""
+    to, log, own = lowering.to, lowering.log, words is block.content
+    if own and any(block.summary):
+        why = f"{to.name} has one form of reasoning; the summary beside it is omitted"
+        log.dropped("reasoning.summary", block.at, why)
+    if own and any(words):
+        why = f"{to.name} takes the text of such reasoning for a summary"
+        log.approximated("reasoning.summary", block.at, why)
+    elif "" in words and any(words):
+        why = f"an empty part of a summary is omitted for {to.name}"
+        log.approximated("reasoning.summary", block.at, why)
+    summary = tuple(filter(None, words))
+    if len(summary) > 1 and not form.summary_parts:
+        why = f"a block of reasoning is one text in {to.name}"
+        log.approximated("text.boundary", block.at, why)
+        summary = (joined(summary),)
+    return (), summary
 
 
 def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) -> str | None:
@@ -73,15 +119,18 @@ def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) ->
     if signed:
         return None
     if not said:
-        return "reasoning without text"
+        return None if place in form.empty else "reasoning without text"
     if place not in form.unsigned:
         kinds = "a signature" if ("anthropic", "signature") in form.signatures else "its encryption"
         return f"{to.name} rejects reasoning without {kinds}{' or an id' if form.by_id else ''}"
     return None
 
 
-def _refused(signature: Signature, form: ReasoningForm, target: str) -> str:
+def _refused(signature: Signature, form: ReasoningForm, lowering: Messages) -> str:
+    target: str | None = lowering.to.name
     if not form.signatures:
         return f"{target} has no field for reasoning signatures"
+    if (signer(signature), signature.kind) in form.signatures:
+        target = lowering.model
     done = "signed" if signature.kind == "signature" else "encrypted"
     return f"reasoning {done} by {signature.issuer} is not accepted by {target}"

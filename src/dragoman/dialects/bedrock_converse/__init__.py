@@ -57,6 +57,12 @@ class BedrockConverse(Sniff, Responses):
         developer=False,
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
+        reasoning=cap.ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("bedrock", "encrypted")}),
+            unsigned=cap.RESPONSE,
+            redacted=frozenset({("bedrock", "encrypted")}),
+            by_model=True,
+        ),
         unfit={
             "system": cap.NOT_TEXT | {Passage},
             "developer": cap.NOT_TEXT | {Passage},

@@ -10,8 +10,6 @@ from ...core.writing import (
     Rule,
     Writing,
     joined,
-    may_open,
-    note_summary,
     object_of,
 )
 from ...dialect import Dialect
@@ -26,10 +24,12 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
+    Signature,
     Text,
     ToolCall,
     ToolResult,
 )
+from .._claude import is_claude
 from .formats import (
     FORMATS,
     document_name,
@@ -159,32 +159,17 @@ class WriteBlocks(Dialect):
             out["location"] = {"web": {"url": cite.url, **domain}}
         return self.emit(out, cite, w.log)
 
-    def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        signature, said = block.signature, block.words
-        if signature is not None and not (
-            may_open(self, signature) and (w.signed or signature.issuer == self.issuer)
-        ):
-            why = f"only {signature.issuer} may receive what {signature.issuer} sealed"
-            w.log.dropped("reasoning.signature", block.at, why)
-            signature = None
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+    def opens(self, signature: Signature, model: str | None, log: Ledger) -> bool:
+        """What others signed goes to the model that signed it, if the request names one."""
+        own = signature.issuer == self.issuer or model is None
+        return own or is_claude(model, log.models)
+
+    def write_reasoning(self, block: Reasoning, w: Said) -> Json:
+        signature = block.signature
         if signature is not None and signature.kind == "encrypted":
-            if said:
-                w.log.dropped("reasoning", block.at, "what is redacted has no words here")
-            return self.emit(
-                {"reasoningContent": {"redactedContent": signature.data}}, block, w.log
-            )
-        if signature is None and not w.home and not (w.answer and any(said)):
-            self.lose(block.extras, block.at, w.log)
-            if said or (block.signature is None and block.id is None):
-                # "messages.1.content.0.thinking.signature: Field required", says Claude here too
-                w.log.dropped("reasoning", block.at, "a thought without a signature is rejected")
-            return None
-        note_summary(block, w)
-        if len(said) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        inner: dict[str, Json] = {"text": joined(said)}
+            doc = {"reasoningContent": {"redactedContent": signature.data}}
+            return self.emit(doc, block, w.log)
+        inner: dict[str, Json] = {"text": joined(block.words)}
         if signature is not None:
             inner["signature"] = signature.data
         inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}
@@ -281,10 +266,12 @@ class WriteBlocks(Dialect):
                 why = f"{name!r} is no name for a document here, or another's; {given!r} is one"
                 w.log.renamed("media.title", block.at, why)
             if block.filename is not None:
-                w.log.dropped("media.filename", block.at, "a document has one name here")
+                w.log.dropped("media.filename", block.at, f"a document has one name in {self.name}")
         elif block.filename is not None:
             given = document_name(without_ending(block.filename, word), w.documents)
-            w.log.approximated("media.filename", block.at, f"the document's name is {given!r} here")
+            w.log.approximated(
+                "media.filename", block.at, f"written as the name of the document: {given!r}"
+            )
         else:
             given = numbered("document", w.documents)
             w.log.invented("media.title", block.at, f"a document needs a name; it is {given!r}")

@@ -178,7 +178,7 @@ class Answers(Requests):
         if w.home:
             return block.content
         if len(block.content) > 1 or before:
-            w.log.approximated("text.boundary", block.at, "an answer has one thought here")
+            self.join_text(block.at, w.log)
         self.lose(block.extras, block.at, w.log)
         return block.content
 

@@ -28,7 +28,6 @@ from .read_parts import FILMS, Called, ReadParts
 from .schema import Saying
 from .spelling import spelled
 
-# What data are taken for when nobody says, and their first bytes do not tell.
 EMPTY: Json = {"text": ""}
 
 
@@ -46,6 +45,10 @@ class WriteParts(ReadParts):
             elif block.__class__ is Text:
                 if block.text and block.cache is None and not block.citations:
                     out.append({"text": block.text})
+                    continue
+            elif block.__class__ is Reasoning:
+                if block.signature is None and len(block.content) == 1:
+                    out.append({"text": block.content[0], "thought": True})
                     continue
             elif block.__class__ is ToolCall:
                 call_id, name = block.id, block.name
@@ -75,8 +78,7 @@ class WriteParts(ReadParts):
             case Reasoning():
                 return self.write_reasoning(block, w)
             case Media():
-                part = self.write_media(block, w)
-                return [] if part is None else [part]
+                return [self.write_media(block, w)]
             case Hosted() | Raw() if self.is_home(block.dialect):
                 return [block.payload]
             case _:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from ...core import capabilities as cap
+from ...model import Reasoning
 from .request import Requests
 from .sniff import Sniff
+from .write import SIGNED
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -55,6 +57,13 @@ class IContent(Sniff, Requests):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         prefill="never",
+        unfit=dict.fromkeys(("system", "developer", "user"), frozenset({Reasoning})),
+        reasoning=cap.ReasoningForm(
+            signatures=frozenset(SIGNED) | {("anthropic", "encrypted"), ("openai", "encrypted")},
+            summed=frozenset({("openai", "encrypted")}),
+            summary_parts=False,
+            redacted=frozenset({("anthropic", "encrypted")}),
+        ),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={

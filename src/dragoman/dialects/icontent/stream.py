@@ -221,7 +221,8 @@ class ContentWriter(OneByOne):
         if isinstance(block, Text):
             docs = self.dialect.write_block(replace(block, text="x"), self.w)
         elif isinstance(block, Reasoning):
-            docs = self.dialect.write_block(replace(block, content=("x",)), self.w)
+            begun = self.lowered(replace(block, content=("x",)))
+            docs = [] if begun is None else self.dialect.write_block(begun, self.w)
         elif isinstance(block, ToolCall) or (isinstance(block, Media) and not block.source.value):
             return b""
         else:
@@ -272,7 +273,8 @@ class ContentWriter(OneByOne):
     def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
         whole = replace(block, content=(said,) if said or self.heard else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
-        docs = self.dialect.write_block(whole, self.w)
+        known = self.lowered(whole)
+        docs = [] if known is None else self.dialect.write_block(known, self.w)
         if not self.kind or not said:
             return b"".join(map(self.piece, docs))
         if docs and docs[0]["thought"] == REDACTED:

@@ -26,13 +26,14 @@ from ...model import (
 )
 from ...tools.llxprt_ids import to_history
 from ...tools.tool_errors import ERROR
-from .read import NOBODY, REDACTED, WHOLE, Read
+from .read import REDACTED, WHOLE, Read
 
 ANY = ("(?s:.)", 10**9)
 """Ids and names may be what they like; ids are written in a form of their own."""
 SPEAKERS = {"user": "human", "assistant": "ai", "tool": "tool"}
 # Which signatures the blocks have a place for, and the field that tells whose they are.
-SIGNED = {"anthropic": "thinking", "google": "thought"}
+SIGNED = {("anthropic", "signature"): "thinking", ("google", "signature"): "thought"}
+"""Who signs reasoning, and the field that the signature stands for."""
 
 
 class ContentWriting(Writing):
@@ -256,43 +257,16 @@ class Write(Read):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return [self.write_own_reasoning(block, w)]
-        signature, texts = block.signature, block.words
-        if any(block.summary) and block.words is block.content:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        for _ in texts[1:]:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        out: dict[str, Json] = {"type": "thinking", "thought": joined(texts)}
-        summed = False  # whether what is written here is read as a summary
+        signature = block.signature
+        out: dict[str, Json] = {"type": "thinking", "thought": joined(block.words)}
         if signature is not None:
-            field = SIGNED.get(signer(signature))
-            if signature.kind == "signature" and field is not None:
+            field = SIGNED.get((signer(signature), signature.kind))
+            if field is not None:
                 out |= {"sourceField": field, "signature": signature.data}
-            elif signer(signature) == "anthropic":
-                if texts:
-                    w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
+            elif signature.issuer == "anthropic":
                 out |= {"thought": REDACTED, "sourceField": "thinking", "signature": signature.data}
-            elif signature.kind == "encrypted" and signature.issuer == "openai":
-                out["encryptedContent"] = signature.data
-                summed = True
             else:
-                whose = (
-                    "nobody knows whose"
-                    if signature.issuer.startswith(NOBODY)
-                    else signature.issuer
-                )
-                w.log.dropped(
-                    "reasoning.signature", block.at, f"there is no place for it here: {whose}"
-                )
-                signature = None
-        if texts and summed != (texts is not block.content):
-            w.log.approximated("reasoning.summary", block.at, "whether it is one is not said here")
-        if not texts and signature is None:
-            self.lose(block.extras, block.at, w.log)
-            if block.signature is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            return []
+                out["encryptedContent"] = signature.data
         return [self.emit(out, block, w.log)]
 
     def write_own_reasoning(self, block: Reasoning, w: Writing) -> Json:

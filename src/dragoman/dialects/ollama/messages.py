@@ -451,7 +451,7 @@ class Turn:
         elif isinstance(block, Reasoning) and self.role == "assistant":
             dialect.lose(block.extras, block.at, w.log)
             if self.reasoning:
-                w.log.approximated("text.boundary", block.at, "there is one thought here")
+                dialect.join_text(block.at, w.log)
             self.reasoning.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
             assert isinstance(block, Media)

@@ -285,7 +285,7 @@ class WriteMessages(Parts):
         match block:
             case Refusal():
                 if doc.get("refusal") is not None:
-                    w.log.approximated("text.boundary", block.at, "there is one refusal here")
+                    self.join_text(block.at, w.log)
                 doc["refusal"] = (doc.get("refusal") or "") + block.text
                 self.lose(block.extras, block.at, w.log)
             case Reasoning():
@@ -314,7 +314,7 @@ class WriteMessages(Parts):
         if key is None or not any(block.content):
             return None
         if not w.home and (key in doc or len(block.content) > 1):
-            w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
+            self.join_text(block.at, w.log)
         doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(block.content)
         return None
 

@@ -458,7 +458,9 @@ class Calls(Parts):
         signature, made = block.signature, block.id
         if made is None and w.answer and not w.home:
             made = w.item_id("rs")
-            w.log.invented("reasoning.id", block.at, f"a thought has an id: {made!r}")
+            w.log.invented(
+                "reasoning.id", block.at, f"reasoning has an id in {self.name}: {made!r}"
+            )
         out: dict[str, Json] = {"type": "reasoning"}
         if made is not None:
             out["id"] = made

@@ -284,7 +284,9 @@ class Details(Compatible):
         if block.id is not None and form in ITEMS and out:
             out[-1]["id"] = block.id
         elif block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "only a sealed thought has an id here")
+            w.log.dropped(
+                "reasoning.id", block.at, f"only encrypted reasoning has an id in {self.name}"
+            )
         return out
 
 

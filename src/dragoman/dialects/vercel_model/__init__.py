@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from ...core import capabilities as cap
+from .._signatures import KEPT
 from .response import Responses
 from .sniff import Sniff
 
@@ -55,6 +56,15 @@ def with_text(*typed: str) -> dict[str, cap.Form]:
     return {**FORMS, "document": replace(FORMS["document"], sources=TEXT, pointed=pointed)}
 
 
+REASONING = cap.ReasoningForm(
+    signatures=KEPT,
+    ids=cap.EVERYWHERE,
+    summed=frozenset({("openai", "encrypted")}),
+    summed_by_id=True,
+    empty=cap.EVERYWHERE,
+)
+
+
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
@@ -69,6 +79,7 @@ class VercelModel(Sniff, Responses):
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
+        reasoning=REASONING,
         caching=cap.Caching(on=cap.ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
         media=cap.MediaForms(
             kinds=with_text("url", "file"),

@@ -190,16 +190,10 @@ class WithOptions(Version):
                     return Signature(data, issuer, kind)  # type: ignore[arg-type]
         return None
 
-    def write_signature(self, signature: Signature | None, at: str, w: Writing) -> Options:
+    def write_signature(self, signature: Signature | None) -> Options:
         if signature is None:
             return {}
-        key = SIGNATURES.get(signature.issuer, {}).get(signature.kind)
-        if key is None:
-            w.log.dropped(
-                "reasoning.signature", at, f"there is no place for what {signature.issuer} sealed"
-            )
-            return {}
-        return {signature.issuer: {key: signature.data}}
+        return {signature.issuer: {SIGNATURES[signature.issuer][signature.kind]: signature.data}}
 
     def finish(
         self, out: dict[str, Json], node: Node, w: Writing, *shares: Options
@@ -207,7 +201,7 @@ class WithOptions(Version):
         """Extras, and the options that the tree has names for."""
         if node.extras is not None:
             if (signature := node.extras.signature) is not None and signature.issuer == SIGNER:
-                shares = (*shares, self.write_signature(signature, node.at, w))
+                shares = (*shares, self.write_signature(signature))
                 node = replace(node, extras=replace(node.extras, signature=None))
             out = self.emit(out, node, w.log)
             spelling = self.spelling(node)

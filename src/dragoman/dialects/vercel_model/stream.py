@@ -489,7 +489,8 @@ class ModelWriter(FunctionsOnly):
             summary=tuple(text for (place, _), text in texts.items() if place == "summary"),
             signature=voice.signature or block.signature,
         )
-        parts = self.dialect.write_answer_part(whole, self.w)
+        known = self.lowered(whole)
+        parts = self.dialect.write_answer_part(known, self.w) if known is not None else []
         if not voice.names and parts and parts[0]["type"] != "reasoning":
             self.begins(voice.turn, block.at)
             return b"".join(map(frame, parts))

@@ -8,7 +8,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ...core.reading import escape, parse
-from ...core.writing import Writing, data_uri, is_plain_text, joined, object_of
+from ...core.writing import Writing, data_uri, is_plain_text, object_of
 from ...model import (
     Block,
     Extras,
@@ -187,20 +187,13 @@ class WriteParts(WithOptions):
             and signature.issuer == "anthropic"
         ):
             if (self.flat and spelling.get("part") != "reasoning") or "part" in spelling:
-                self.lose_words(block, w)
                 out = {"type": "redacted-reasoning", "data": signature.data}
                 return [self.finish(out, block, w)]
-        shares = [self.write_signature(signature, block.at, w)]
+        shares = [self.write_signature(signature)]
         if block.id is not None:
             shares.append({"openai": {"itemId": block.id}})
-        encrypted = signature is not None and (signature.issuer, signature.kind) == (
-            "openai",
-            "encrypted",
-        )
-        summaries = block.id is not None or encrypted  # by these they are known again
-        said = self.words_of(block, summaries, w)
         parts: list[Json] = []
-        for index, text in enumerate(said):
+        for index, text in enumerate(block.words or ("",)):
             part: dict[str, Json] = {"type": "reasoning", "text": text}
             native = (
                 signature is not None
@@ -218,30 +211,6 @@ class WriteParts(WithOptions):
     def signs(self, spelling: dict[str, Json]) -> bool:
         """Whether the signature stands in the reasoning itself."""
         return bool(spelling.get("signature", self.flat))
-
-    def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
-        """The texts of reasoning, one part each; what they are is known by their signature."""
-        said = block.words
-        if any(block.summary) and said is block.content:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        if summaries:
-            if block.content and said is block.content:
-                w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
-            elif "" in said and any(said):
-                w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
-            return tuple(filter(None, said)) or ("",)
-        if said is not block.content and any(said):
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-        if len(said) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            said = (joined(said),)
-        return said or ("",)
-
-    def lose_words(self, block: Reasoning, w: Writing) -> None:
-        if any(block.content) or any(block.summary):
-            w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "a redacted thought has no id here")
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         spelling = self.spelling(call)

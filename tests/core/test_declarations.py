@@ -1,0 +1,137 @@
+"""Declarations are honest: what a dialect declares it can express is not lost there, and what it
+declares it cannot is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman import dialects
+from dragoman.core.declared import NO, YES, declared
+from dragoman.core.lowering import lower
+from dragoman.ledger import CODES, Ledger
+from dragoman.model import (
+    Cache,
+    Candidate,
+    Media,
+    Message,
+    Passage,
+    Reasoning,
+    Refusal,
+    Request,
+    Response,
+    Signature,
+    Source,
+    Stop,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Tree,
+)
+from dragoman.testing import Document, load_corpus
+
+CASES = load_corpus(Path(__file__).parents[1] / "corpus")
+DOCUMENTS = [document for case in CASES for document in case.documents]
+
+UNOFFICIAL = {
+    ("hosted-web-search-openai", "openai-responses", "text.citations"): "an echoed response",
+    ("mistral-audio-object", "mistral", "media.type"): "the form of openai-chat",
+    ("text-empty", "gemini", "text.empty"): "accepted by some models only",
+    ("tool-call-legacy", "openai-chat", "tool_result.name"): "the old role `function`",
+    ("tool-reference", "anthropic-messages", "tool.deferred"): "its search ran before",
+    ("tool-search-client", "anthropic-messages", "tool.deferred"): "the client runs its search",
+    ("vercel-no-result", "vercel-core", "text.empty"): "a result that has no field",
+    ("vercel-result-file-id", "vercel-core", "text.empty"): "a result of which nothing is left",
+}
+"""Documents that hold more than their dialect declares, each with the reason."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: f"{d.name}.{d.degraded}")
+def test_lowering_for_the_same_dialect_loses_nothing(document: Document) -> None:
+    dialect = dialects.get(document.dialect)
+    tree = dialect.read(document.body, document.facet)
+    if isinstance(tree, Response) and tree.failure is not None:
+        return  # it is lowered to its error
+    log = Ledger()
+    lower(tree, dialect, log)
+    case = document.name.partition("/")[0]
+    lost = {loss.what for loss in log.losses if loss.kind != "moved"}
+    assert {code for code in lost if (case, document.dialect, code) not in UNOFFICIAL} == set()
+
+
+CALL = Message("assistant", (ToolCall("c", "f", "{}"),))
+PNG = Source("base64", "iVBORw0KGgo=", "image/png")
+CANDIDATE = Candidate(Message("assistant", (Text("So."),)), Stop("end"))
+SCHEMA = {"type": "object", "properties": {}}
+
+
+def said(*blocks: object, role: str = "user") -> Request:
+    messages = (Message("user", (Text("Hi"),)), Message(role, (*blocks, Text("So."))))  # type: ignore[arg-type]
+    return Request("m", messages)
+
+
+def tools(tool: Tool, choice: ToolChoice | None = None) -> Request:
+    return Request("m", (Message("user", (Text("Hi"),)),), tools=(tool,), tool_choice=choice)
+
+
+def replied(**more: object) -> Response:
+    return Response("r", "m", (CANDIDATE,), **more)  # type: ignore[arg-type]
+
+
+HOLDERS: dict[str, Tree] = {
+    "message.name": Request("m", (Message("user", (Text("Hi"),), name="ann"),)),
+    "refusal": said(Refusal("No."), role="assistant"),
+    "passage": said(Passage("s", "t", (Text("Here."),))),
+    "tool_call.item_id": said(ToolCall("c", "f", "{}", item_id="fc_1"), role="assistant"),
+    "tool_result.name": Request(
+        "m", (CALL, Message("tool", (ToolResult("c", (Text("1"),), name="f"),)))
+    ),
+    "tool.namespace": tools(Tool("f", schema=SCHEMA, namespace="crm")),
+    "tool.strict": tools(Tool("f", schema=SCHEMA, strict=True)),
+    "tool.kind": tools(Tool("f", kind="custom")),
+    "tool_choice.parallel": tools(Tool("f", schema=SCHEMA), ToolChoice("auto", parallel=False)),
+    "reasoning": said(Reasoning(("Hm.",)), role="assistant"),
+    "reasoning.id": said(Reasoning(("Hm.",), id="rs_1"), role="assistant"),
+    "reasoning.summary": said(Reasoning(summary=("Hm.",)), role="assistant"),
+    "reasoning.signature": said(
+        Reasoning(("Hm.",), signature=Signature("c2ln", "nobody")), role="assistant"
+    ),
+    "cache": said(Text("Hi", cache=Cache())),
+    "media": said(Media("image", PNG)),
+    "media.detail": said(Media("image", PNG, detail="low")),
+    "candidates": Response("r", "m", (CANDIDATE, CANDIDATE)),
+    "service_tier": replied(service_tier="flex"),
+    "response.created": replied(created=1),
+}
+"""Of each code, a tree that holds it and nothing else that is rare."""
+
+
+def pairs() -> Iterator[tuple[str, str]]:
+    for name in dialects.names():
+        known = declared(dialects.get(name).can)
+        yield from ((name, code) for code in HOLDERS if known.get(code) in (YES, NO))
+
+
+WHOLE = {"reasoning.summary": {"reasoning"}, "media.detail": {"media", "content.role"}}
+"""What goes with the block that has it, where that is dropped as a whole."""
+
+
+@pytest.mark.parametrize(("name", "code"), list(pairs()))
+def test_what_is_declared_decides_the_loss(name: str, code: str) -> None:
+    dialect, log = dialects.get(name), Ledger(now=0)
+    word = declared(dialect.can)[code]
+    lower(HOLDERS[code], dialect, log)
+    lost = {loss.what for loss in log.losses}
+    if word == NO:
+        assert code in lost or not lost.isdisjoint(WHOLE.get(code, ()))
+    else:
+        assert code not in lost
+
+
+def test_declarations_are_about_codes_of_the_ledger() -> None:
+    for name in dialects.names():
+        assert declared(dialects.get(name).can).keys() <= CODES.keys()
