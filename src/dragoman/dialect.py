@@ -161,6 +161,8 @@ class Dialect:
     spells: ClassVar[bool] = True
     """Whether its readers note the form that a document had, and its writers restore it from that
     (``Extras``); else it is copied from the document itself (``core.source``)."""
+    windows: ClassVar[bool] = True
+    """Whether some messages can be written and read without those around them."""
     keeps_source: ClassVar[bool] = False
     """Whether what it writes holds the document that the tree was read from."""
     tool_search: ClassVar[dict[str, Json] | None] = None

@@ -241,6 +241,8 @@ def test_a_reader_that_forgets_is_noticed(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(type(speaker), name, lambda *_, **__: None)
     noticed = 0
     for document in COPIED:
+        if document.dialect != speaker.name:
+            continue
         try:
             noticed += bool(lost(document.body, speaker, document.facet))
         except AssertionError:

@@ -94,8 +94,11 @@ class Writer:
         whole = self.doc if listed else self.doc.get(key) if key is not None else None
         if key is None or whole.__class__ is not list:
             raise Apart
-        starts = starts_of(self.read.messages, f"{self.read.at}{'' if listed else '/' + key}")
-        first, windows = divide(self.read.messages, self.edited.messages, starts, len(whole))
+        old, new = self.read.messages, self.edited.messages
+        first, windows = Window(old, new, slice(0, len(whole))), list[Window]()
+        if self.dialect.windows:
+            starts = starts_of(old, f"{self.read.at}{'' if listed else '/' + key}")
+            first, windows = divide(old, new, starts, len(whole))
         source = {key: whole[first.wire]} if listed else {**self.doc, key: whole[first.wire]}
         out = self.merge(
             source,

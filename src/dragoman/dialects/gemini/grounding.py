@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.lowering.citations import is_bare
-from ...model import Block, Citation, Extras, Json, Reasoning, Text
+from ...model import Block, Citation, Json, Reasoning, Text
 
 
-def cited(
-    blocks: list[Block], doc: dict[str, Json], at: str, name: str
-) -> tuple[list[Block], bool]:
+def cited(blocks: list[Block], doc: dict[str, Json], at: str) -> tuple[list[Block], bool]:
     """The blocks with their citations, and whether these are all that was said of them."""
     grounding, licences = doc.get("groundingMetadata"), doc.get("citationMetadata")
     found: dict[int, list[Citation]] = {}
@@ -31,15 +29,7 @@ def cited(
         block = out[index]
         assert isinstance(block, Text)
         out[index] = replace(block, citations=tuple(cites))
-    whole = licences is None and grounded(list(enumerate(out))) == grounding
-    if not whole:
-        own = Extras(name, spelling={"place": "beside"})
-        for index in found:
-            block = out[index]
-            assert isinstance(block, Text)
-            marked = tuple(replace(cite, extras=own) for cite in block.citations)
-            out[index] = replace(block, citations=marked)
-    return out, whole
+    return out, licences is None and grounded(list(enumerate(out))) == grounding
 
 
 def _read_supports(

@@ -38,7 +38,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .spelling import SNAKE, both, pick
+from .spelling import SNAKE, both, pick_str
 
 NOBODY: frozenset[str] = frozenset()
 Called = dict[str, str]
@@ -153,23 +153,15 @@ class ReadParts(Dialect):
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         text, reasoning = need_str(doc, "text", at), doc.get("thought")
-        said: dict[str, str] = {}
-        spelling: dict[str, Json] = {}
         if reasoning is not True:
-            taken = TEXT_KEYS
-            if reasoning is False:
-                taken, spelling = THOUGHT_FALSE, {"thought": False}
-            return Text(text, at=at, extras=self.keep_part(doc, taken, said, at, spelling))
-        signature = said_str(doc, "thoughtSignature", at, said)
-        if signature == "":
-            spelling["signature"] = ""
-        if said:
-            spelling["snake"] = said
+            taken = THOUGHT_FALSE if reasoning is False else TEXT_KEYS
+            return Text(text, at=at, extras=self.keep_part(doc, taken, at))
+        signature = pick_str(doc, "thoughtSignature", at)
         return Reasoning(
             (text,) if text or not signature else (),
             signature=Signature(signature, self.issuer) if signature else None,
             at=at,
-            extras=self.keep(doc, THOUGHT_KEYS, spelling),
+            extras=self.keep(doc, THOUGHT_KEYS),
         )
 
     # -- calls and results ------------------------------------------------------------------
@@ -177,8 +169,7 @@ class ReadParts(Dialect):
     def read_call(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str]
     ) -> Block:
-        said: dict[str, str] = {}
-        key = own_key(doc, "functionCall", said)
+        key = own_key(doc, "functionCall")
         where = f"{at}/{key}"
         call = as_dict(doc[key], where)
         call_id, name = maybe_str(call, "id", where), maybe_str(call, "name", where)
@@ -192,67 +183,47 @@ class ReadParts(Dialect):
             if given["input"].__class__ is str:
                 kind, arguments = "custom", given["input"]
         extras = None
-        if said or not sole(doc) or call.keys() - CALL_SET or None in call.values():
-            extras = self.keep_part(doc, NOBODY, said, at, partly={key: CALL_KEYS})
+        if not sole(doc) or call.keys() - CALL_SET:
+            extras = self.keep_part(doc, NOBODY, at, partly={key: CALL_KEYS})
         return ToolCall(call_id, name, arguments, kind, at=at, extras=extras)  # type: ignore[arg-type]
 
     def keep_part(
         self,
         doc: dict[str, Json],
         taken: frozenset[str],
-        said: dict[str, str],
         at: str,
-        spelling: dict[str, Json] | None = None,
         *,
         partly: Mapping[str, Iterable[str]] = NOTHING,
     ) -> Extras | None:
         """What a part says beyond the tree, and how Google signed it."""
-        signature = said_str(doc, "thoughtSignature", at, said)
-        spelling = spelling or {}
-        if said:
-            spelling["snake"] = said
-        if signature == "":
-            spelling["signature"] = ""
-        extras = self.keep(doc, taken | SIGNATURE, spelling, partly=partly)
+        signature = pick_str(doc, "thoughtSignature", at)
+        extras = self.keep(doc, taken | SIGNATURE, partly=partly)
         if not signature:
             return extras
         return replace(extras or Extras(self.name), signature=Signature(signature, self.issuer))
 
     def read_result(self, doc: dict[str, Json], at: str, called: Called) -> ToolResult:
         """The answer of a tool. Its name says nothing new where the call is known by its id."""
-        said: dict[str, str] = {}
-        key = own_key(doc, "functionResponse", said)
+        key = own_key(doc, "functionResponse")
         where = f"{at}/{key}"
         result = as_dict(doc[key], where)
         call_id, name = maybe_str(result, "id", where), maybe_str(result, "name", where)
-        spelling: dict[str, Json] = {"snake": said} if said else {}
-        if name is None:
-            spelling["name"] = "absent"
-        elif call_id is not None and called.get(call_id) == name:
+        if call_id is not None and called.get(call_id) == name:
             name = None
-        content, failed = self.read_answer(result, where, spelling)
-        parts = maybe_list(result, "parts", where)
-        if parts is not None:
-            content += self.read_parts(parts, f"{where}/parts", {})
-            if not parts:
-                spelling["parts"] = []
+        content, failed = self.read_answer(result, where)
+        content += self.read_parts(maybe_list(result, "parts", where) or [], f"{where}/parts", {})
         extras = None
-        if spelling or not sole(doc) or result.keys() - RESULT_KEYS or None in result.values():
-            extras = self.keep(doc, (), spelling, partly={key: RESULT_KEYS})
+        if not sole(doc) or result.keys() - RESULT_KEYS:
+            extras = self.keep(doc, (), partly={key: RESULT_KEYS})
         return ToolResult(call_id, tuple(content), failed, name, at=at, extras=extras)
 
-    def read_answer(
-        self, result: dict[str, Json], at: str, spelling: dict[str, Json]
-    ) -> tuple[list[Block], bool | None]:
+    def read_answer(self, result: dict[str, Json], at: str) -> tuple[list[Block], bool | None]:
         """ "Use "output" key to specify function output and "error" key to specify error details
         (if any). If "output" and "error" keys are not specified, then whole "response" is treated
         as function output."
         """
         response = maybe_dict(result, "response", at)
         where = f"{at}/response"
-        if response is None:
-            spelling["response"] = "absent"
-            return [], None
         if not response:
             return [], None
         if sole(response):
@@ -261,20 +232,17 @@ class ReadParts(Dialect):
                 if value.__class__ is str:
                     return [Text(value, at=place)], failed
                 if value or (value is not None and not failed):  # an error that is false is none
-                    spelling["response"] = "json"
                     return [Text(compact(value), at=place)], failed
-        spelling["response"] = "object"
         failed = True if response.get("error") and response.get("output") is None else None
         return [Text(compact(response), at=where)], failed
 
     # -- media ------------------------------------------------------------------------------
 
     def read_data(self, doc: dict[str, Json], at: str) -> Block:
-        said: dict[str, str] = {}
-        key = own_key(doc, "inlineData", said)
+        key = own_key(doc, "inlineData")
         where = f"{at}/{key}"
         blob = as_dict(doc[key], where)
-        media_type = said_str(blob, "mimeType", where, said)
+        media_type = pick_str(blob, "mimeType", where)
         data = need_str(blob, "data", where)
         source = Source("base64", data, media_type)
         if media_type == "text/plain" and (text := plain_text(data)) is not None:
@@ -282,18 +250,17 @@ class ReadParts(Dialect):
         return Media(
             kind_of(media_type),
             source,
-            filename=said_str(blob, "displayName", where, said),
+            filename=pick_str(blob, "displayName", where),
             at=at,
-            extras=self.keep_part(doc, NOBODY, said, at, partly={key: DATA_KEYS}),
+            extras=self.keep_part(doc, NOBODY, at, partly={key: DATA_KEYS}),
         )
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
-        said: dict[str, str] = {}
-        key = own_key(doc, "fileData", said)
+        key = own_key(doc, "fileData")
         where = f"{at}/{key}"
         file = as_dict(doc[key], where)
-        media_type = said_str(file, "mimeType", where, said)
-        uri = said_str(file, "fileUri", where, said)
+        media_type = pick_str(file, "mimeType", where)
+        uri = pick_str(file, "fileUri", where)
         if uri is None:
             return Raw(self.name, doc, at=at)
         kind = "video" if media_type is None and uri.startswith(FILMS) else kind_of(media_type)
@@ -303,9 +270,9 @@ class ReadParts(Dialect):
         return Media(
             kind,
             source,
-            filename=said_str(file, "displayName", where, said),
+            filename=pick_str(file, "displayName", where),
             at=at,
-            extras=self.keep_part(doc, NOBODY, said, at, partly={key: FILE_KEYS}),
+            extras=self.keep_part(doc, NOBODY, at, partly={key: FILE_KEYS}),
         )
 
     # -- what the provider does -------------------------------------------------------------
@@ -325,12 +292,11 @@ class ReadParts(Dialect):
     def read_hosted(
         self, doc: dict[str, Json], kind: str, service: str | None, phase: Any, at: str
     ) -> Block:
-        said: dict[str, str] = {}
-        key = own_key(doc, kind, said)
+        key = own_key(doc, kind)
         where = f"{at}/{key}"
         work = as_dict(doc[key], where)
         if service is None:
-            word = said_str(work, "toolType", where, said) or ""
+            word = pick_str(work, "toolType", where) or ""
             service = SERVICES.get(word, word.lower())
         return Hosted(self.name, service, doc, phase, id=maybe_str(work, "id", where), at=at)
 
@@ -355,20 +321,9 @@ KINDS = {
 }
 
 
-def own_key(doc: dict[str, Json], key: str, said: dict[str, str]) -> str:
+def own_key(doc: dict[str, Json], key: str) -> str:
     """The key of a part that is not null, in the spelling that it has."""
-    if doc.get(key) is not None:
-        return key
-    said[key] = SNAKE[key]
-    return SNAKE[key]
-
-
-def said_str(doc: dict[str, Json], key: str, at: str, said: dict[str, str]) -> str | None:
-    """A string, or nothing, under a key in either spelling."""
-    value = pick(doc, key, said)
-    if value is not None and value.__class__ is not str:
-        expected("a string", value, f"{at}/{said.get(key, key)}")
-    return value
+    return key if doc.get(key) is not None else SNAKE[key]
 
 
 def plain_text(data: str) -> str | None:

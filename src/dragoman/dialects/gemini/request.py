@@ -24,7 +24,6 @@ from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
-    Extras,
     History,
     Json,
     Message,
@@ -36,7 +35,7 @@ from ...model import (
 from ...tools import schemas
 from .read_parts import NOBODY
 from .schema import Saying
-from .spelling import SNAKE, both, pick, spelled
+from .spelling import SNAKE, both, pick, pick_dict, pick_str
 from .tools import Tools
 from .vouching import vouch
 
@@ -113,28 +112,23 @@ class Requests(Tools):
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        said: dict[str, str] = {}
-        spelling: dict[str, Json] = {}
         tools, custom = None, NOBODY
         if (listed := doc.get("tools")) is not None:
-            tools, alone = self.read_tool_list(listed, "/tools")
+            tools = self.read_tool_list(listed, "/tools")
             custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
-            if alone:
-                spelling["tools"] = "object"
-        messages = self.read_said(doc, custom, said)
+        messages = self.read_said(doc, custom)
         choice, taken = None, TAKEN
-        if (config := pick(doc, "toolConfig", said)) is not None:
-            where = f"/{said.get('toolConfig', 'toolConfig')}"
-            choice = self.read_choice(as_dict(config, where), where)
+        config, where = pick_dict(doc, "toolConfig", "")
+        if config is not None:
+            choice = self.read_choice(config, where)
             if choice.name in custom:
                 choice = replace(choice, kind="custom")
             if choice.mode is None:  # nothing is chosen: what it says is not about calls
                 choice, taken = None, TAKEN - {where[1:]}
         params, extras = self.read_usual_params(doc), None
-        if params is None or spelling or taken is not TAKEN:
-            params, partly = self.read_params(doc, said, spelling)
-            if said:
-                spelling["snake"] = said
+        if params is None or taken is not TAKEN:
+            spelling: dict[str, Json] = {}  # that nothing is stored may be said, or go unsaid
+            params, partly = self.read_params(doc, spelling)
             extras = self.keep(doc, taken, spelling, partly=partly)
         return Request(
             maybe_str(doc, "model", ""),
@@ -158,89 +152,53 @@ class Requests(Tools):
 
     def read_messages(self, doc: Json) -> History:
         if doc.__class__ is list:
-            messages = self.read_contents(doc, "")
-            extras: Extras | None = Extras(self.name, spelling={"bare": True})
-            return History(tuple(messages), dialect=self.name, extras=extras)
+            return History(tuple(self.read_contents(doc, "")), dialect=self.name)
         doc = as_dict(doc, "")
-        said: dict[str, str] = {}
-        messages = self.read_said(doc, NOBODY, said)
-        keys = both("contents", "systemInstruction")
-        extras = self.keep(doc, keys, {"snake": said} if said else None)
+        messages = self.read_said(doc, NOBODY)
+        extras = self.keep(doc, both("contents", "systemInstruction"))
         return History(tuple(messages), dialect=self.name, extras=extras)
 
-    def read_said(
-        self, doc: dict[str, Json], custom: frozenset[str], said: dict[str, str]
-    ) -> list[Message]:
+    def read_said(self, doc: dict[str, Json], custom: frozenset[str]) -> list[Message]:
         """The system instruction and the contents."""
         messages = self.read_contents(need_list(doc, "contents", ""), "/contents", custom)
-        system = pick(doc, "systemInstruction", said)
-        if system is None:
-            return messages
-        key = said.get("systemInstruction", "systemInstruction")
-        return [self.read_system(system, f"/{key}"), *messages]
+        system, where = pick_dict(doc, "systemInstruction", "")
+        return messages if system is None else [self.read_system(system, where), *messages]
 
     def read_params(
-        self, doc: dict[str, Json], said: dict[str, str], spelling: dict[str, Json]
+        self, doc: dict[str, Json], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, frozenset[str]]]:
         ats: dict[str, str] = {}
         partly: dict[str, frozenset[str]] = {}
         given = FIELDS.read(doc, ats, spelling, set())
-        config = pick(doc, "generationConfig", said)
+        config, at = pick_dict(doc, "generationConfig", "")
         if config is not None:
-            key = said.get("generationConfig", "generationConfig")
-            at = f"/{key}"
-            config = as_dict(config, at)
-            # Spelled apart: both levels could have the same key.
-            inner: dict[str, str] = {}
-            partly[key] = CONFIG_KEYS | self.read_config(config, at, given, ats, inner, spelling)
-            if inner:
-                spelling["config"] = inner
+            partly[at[1:]] = CONFIG_KEYS | self.read_config(config, at, given, ats)
         return Params(**given, ats=ats), partly
 
     def read_config(
-        self,
-        config: dict[str, Json],
-        at: str,
-        given: dict[str, Json],
-        ats: dict[str, str],
-        said: dict[str, str],
-        spelling: dict[str, Json],
+        self, config: dict[str, Json], at: str, given: dict[str, Json], ats: dict[str, str]
     ) -> frozenset[str]:
         """``generationConfig``; gives the keys that say what the answer must look like."""
-        snake: dict[str, Json] = {}
-        given |= CONFIG_FIELDS.read(config, ats, snake, set(), at=at)
-        if snake:
-            spelling["params"] = snake
-        if pick(config, "topK", said) is not None:
-            key = said.get("topK", "topK")
+        given |= CONFIG_FIELDS.read(config, ats, {}, set(), at=at)
+        top_k, key = pick(config, "topK")
+        if top_k is not None:
             top_k, ats["top_k"] = maybe_number(config, key, at), f"{at}/{key}"
-            if top_k.__class__ is float and top_k == int(top_k or 0):
-                spelling["topK"] = top_k
-                top_k = int(top_k or 0)
-            given["top_k"] = top_k
-        thinking = pick(config, "thinkingConfig", said)
+            given["top_k"] = int(top_k) if top_k == int(top_k or 0) else top_k
+        thinking, where = pick_dict(config, "thinkingConfig", at)
         if thinking is not None:
-            where = f"{at}/{said.get('thinkingConfig', 'thinkingConfig')}"
-            given["thinking"] = self.read_thinking(as_dict(thinking, where), where)
-        return self.read_output(config, at, given, said)
+            given["thinking"] = self.read_thinking(thinking, where)
+        return self.read_output(config, at, given)
 
     def read_thinking(self, doc: dict[str, Json], at: str) -> Thinking:
-        said: dict[str, str] = {}
-        spelling: dict[str, Json] = {}
-        budget, level = pick(doc, "thinkingBudget", said), pick(doc, "thinkingLevel", said)
-        shown = pick(doc, "includeThoughts", said)
+        budget, key = pick(doc, "thinkingBudget")
         if budget is not None and budget.__class__ is not int:
-            expected("an integer", budget, f"{at}/{said.get('thinkingBudget', 'thinkingBudget')}")
+            expected("an integer", budget, f"{at}/{key}")
+        shown, key = pick(doc, "includeThoughts")
         if shown is not None and shown.__class__ is not bool:
-            expected("a boolean", shown, f"{at}/{said.get('includeThoughts', 'includeThoughts')}")
+            expected("a boolean", shown, f"{at}/{key}")
+        level = pick_str(doc, "thinkingLevel", at)
         if level == UNSPECIFIED:  # which is what silence means
-            spelling["level"], level = level, None
-        elif level is not None:
-            as_str(level, f"{at}/{said.get('thinkingLevel', 'thinkingLevel')}")
-            if level != level.upper():
-                spelling["level"] = level
-        if said:
-            spelling["snake"] = said
+            level = None
         mode = None
         if budget is not None:
             mode = {0: "off", -1: "adaptive"}.get(budget, "on")
@@ -250,37 +208,30 @@ class Requests(Tools):
             budget if mode == "on" else None,
             None if shown is None else "summarized" if shown else "omitted",
             at=at,
-            extras=self.keep(doc, THINKING_KEYS, spelling),
+            extras=self.keep(doc, THINKING_KEYS),
         )
 
     def read_output(
-        self, config: dict[str, Json], at: str, given: dict[str, Json], said: dict[str, str]
+        self, config: dict[str, Json], at: str, given: dict[str, Json]
     ) -> frozenset[str]:
         """The type of the answer and its schema, in one of two forms."""
-        kind = pick(config, "responseMimeType", said)
-        kind_key = said.get("responseMimeType", "responseMimeType")
+        kind, kind_key = pick(config, "responseMimeType")
         if kind is not None:
             as_str(kind, f"{at}/{kind_key}")
         if kind not in (None, "application/json", "text/plain"):
             return frozenset()  # text/x.enum; the schema then is no schema of JSON
-        spelling: dict[str, Json] = {} if kind is not None else {"type": "absent"}
-        for key in ("responseJsonSchema", "responseSchema"):
-            schema = pick(config, key, said)
-            if schema is None or kind == "text/plain":
+        for form in ("responseJsonSchema", "responseSchema"):
+            own, key = pick(config, form)
+            if own is None or kind == "text/plain":
                 continue
-            own, key = schema, said.get(key, key)
-            if not key.startswith(("responseJson", "response_json")):
-                schema = schemas.from_openapi(own)
-                spelling["schema"] = "own" if schema == own else own
-            schema_at = "" if schema is own or schema == own else None
+            schema = own if form == "responseJsonSchema" else schemas.from_openapi(own)
             given["output"] = OutputFormat(
-                "schema", schema=schema, at=f"{at}/{key}", schema_at=schema_at,
-                extras=Extras(self.name, spelling=spelling) if spelling else None,
-            )  # fmt: skip
+                "schema", schema=schema, at=f"{at}/{key}", schema_at="" if schema == own else None
+            )
             return frozenset({kind_key, key})
         if kind is not None:
-            form = "json" if kind == "application/json" else "text"
-            given["output"] = OutputFormat(form, at=f"{at}/{kind_key}")  # type: ignore[arg-type]
+            word = "json" if kind == "application/json" else "text"
+            given["output"] = OutputFormat(word, at=f"{at}/{kind_key}")  # type: ignore[arg-type]
         return frozenset({kind_key})
 
     # -- writing ----------------------------------------------------------------------------
@@ -289,15 +240,14 @@ class Requests(Tools):
         w = self.writing(log, tree.dialect)
         facts = w.address(self.vendor, tree.model)
         tree = fitting.fit(tree, facts, log)
-        spelling = {} if tree.extras is None else self.spelling(tree)
+        w.hoists = self.facts_of(tree.model, log).media_in_results is False
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
         # Tools come first, then the system instruction: that is the order of the prompt.
         if tree.tools is not None:
-            tools = self.write_tool_list(tree.tools, w)
-            if tools or w.home:
-                out["tools"] = tools[0] if spelling.get("tools") == "object" else tools
+            if tools := self.write_tool_list(tree.tools, w):
+                out["tools"] = tools
         system, contents = self.write_conversation(tree.messages, w)
         if system is not None:
             out["systemInstruction"] = system
@@ -313,10 +263,8 @@ class Requests(Tools):
         params = tree.params
         if params.output is not None and "tools" in out and not w.home:
             params = self.fit_output(tree, facts, log)
-        self.write_params(out, params, spelling, w)
-        if tree.extras is None:
-            return out
-        return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
+        self.write_params(out, params, {} if tree.extras is None else self.spelling(tree), w)
+        return out if tree.extras is None else self.emit(out, tree, log)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
@@ -340,12 +288,9 @@ class Requests(Tools):
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         system, contents = self.write_conversation(tree.messages, self.writing(log, tree.dialect))
-        spelling = self.spelling(tree)
-        if "bare" in spelling:
-            return contents
         out: dict[str, Json] = {} if system is None else {"systemInstruction": system}
         out["contents"] = contents
-        return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
+        return self.emit(out, tree, log)
 
     def write_request_choice(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         choice = tree.tool_choice
@@ -357,18 +302,17 @@ class Requests(Tools):
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Saying
     ) -> None:
         config: dict[str, Json] = {}
-        left = CONFIG_FIELDS.write(config, params, w, self.name, spelling.get("params", {}))
+        left = CONFIG_FIELDS.write(config, params, w, self.name)
         if left is None and not spelling:
             if config:
                 out["generationConfig"] = config
             return
         if params.top_k is not None:
-            config["topK"] = spelling.get("topK", params.top_k)
+            config["topK"] = params.top_k
         if params.thinking is not None:
             self.write_thinking(config, params.thinking, w)
         if params.output is not None:
             self.write_output(config, params.output, w)
-        config = spelled(config, spelling.get("config", {}))
         if config:
             out["generationConfig"] = config
         FIELDS.write(out, params, w, self.name, spelling)
@@ -376,41 +320,26 @@ class Requests(Tools):
 
     def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         out: dict[str, Json] = {}
-        spelling = self.spelling(thinking)
         if thinking.mode is not None or thinking.budget is not None:
             # 0 is none, -1 as many as the model likes
             out["thinkingBudget"] = {"off": 0}.get(thinking.mode or "", thinking.budget or -1)
         if thinking.effort is not None:
-            out["thinkingLevel"] = spelling.get("level", thinking.effort.upper())
-        elif "level" in spelling:
-            out["thinkingLevel"] = spelling["level"]
+            out["thinkingLevel"] = thinking.effort.upper()
         if thinking.display is not None:
             out["includeThoughts"] = thinking.display != "omitted"
-        out = self.emit(spelled(out, self.said(thinking)), thinking, w.log)
+        out = self.emit(out, thinking, w.log)
         if out or w.home:
             config["thinkingConfig"] = out
 
     def write_output(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
-        spelling = self.spelling(form)
         self.lose(form.extras, form.at, w.log)
         if form.kind == "text":
             if w.home:
                 config["responseMimeType"] = "text/plain"
             return
-        if "type" not in spelling:
-            config["responseMimeType"] = "application/json"
+        config["responseMimeType"] = "application/json"
         if form.kind == "json":
             return
-        own = spelling.get("schema")
-        if own == "own":
-            config["responseSchema"] = form.schema
-        elif own is not None and schemas.from_openapi(own) == form.schema:
-            config["responseSchema"] = own
-        else:
-            self.write_foreign(config, form, w)
-
-    def write_foreign(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
-        """A schema that was written elsewhere, in the form that the model takes."""
         if w.home:
             config["responseJsonSchema"] = form.schema
         elif w.own:

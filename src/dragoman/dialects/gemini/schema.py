@@ -20,12 +20,14 @@ COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 class Saying(Writing):
     """A conversion into this dialect.
 
-    ``plain``: no schema has to be rewritten; ``hoisted``: what the model does not take in results.
+    ``plain``: no schema has to be rewritten; ``hoists``: the model takes no media in results;
+    ``hoisted``: those of the last ones.
     """
 
-    __slots__ = ("hoisted", "plain")
+    __slots__ = ("hoisted", "hoists", "plain")
 
     hoisted: list[Json]
+    hoists: bool
     plain: bool
 
     @property

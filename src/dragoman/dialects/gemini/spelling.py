@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...core.reading import as_dict, expected
 from ...errors import Malformed
 from ...model import Json
 
@@ -37,27 +38,37 @@ SNAKE = {
 }  # fmt: skip
 
 
-def pick(doc: dict[str, Json], key: str, said: dict[str, str]) -> Json:
-    """The value of a key in either spelling; ``said`` notes the one that is not usual."""
-    other = SNAKE.get(key)
+CAMEL = {other: key for key, other in SNAKE.items()}
+
+
+def pick(doc: dict[str, Json], key: str) -> tuple[Json, str]:
+    """The value of a key in either spelling, and the key as it is spelled."""
+    other = SNAKE.get(key, key)
     if key in doc:
-        if other is not None and other in doc and other != key:
+        if other in doc and other != key:
             raise Malformed(f"said twice, as {key!r} and as {other!r}")  # nor does the API choose
-        return doc[key]
-    if other is not None and other in doc:
-        said[key] = other
-        return doc[other]
-    return None
+        return doc[key], key
+    return (doc[other], other) if other in doc else (None, key)
+
+
+def pick_str(doc: dict[str, Json], key: str, at: str) -> str | None:
+    """A string, or nothing, under a key in either spelling."""
+    value, key = pick(doc, key)
+    if value is not None and value.__class__ is not str:
+        expected("a string", value, f"{at}/{key}")
+    return value
+
+
+def pick_dict(doc: dict[str, Json], key: str, at: str) -> tuple[dict[str, Json] | None, str]:
+    """An object, or nothing, under a key in either spelling, and where it stands."""
+    value, key = pick(doc, key)
+    where = f"{at}/{key}"
+    return None if value is None else as_dict(value, where), where
 
 
 def both(*keys: str) -> frozenset[str]:
     """Keys in both spellings."""
     return frozenset(keys) | {SNAKE[key] for key in keys if key in SNAKE}
-
-
-def spelled(out: dict[str, Json], said: dict[str, str]) -> dict[str, Json]:
-    """An object with its keys as they were spelled."""
-    return {said.get(key, key): value for key, value in out.items()} if said else out
 
 
 def look(doc: Json, key: str, at: str) -> tuple[Json, str]:

@@ -8,13 +8,12 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, expected, only, pointers
-from ...core.turns import SILENCE, mark_custom_results, place_of, unhoist
+from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
     Block,
-    Extras,
     Json,
     Media,
     Message,
@@ -55,7 +54,7 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.hoisted, w.plain = [], False
+        w.hoisted, w.hoists, w.plain = [], False, False
         return w
 
     # -- reading ----------------------------------------------------------------------------
@@ -86,8 +85,7 @@ class Turns(WriteParts):
                         blocks = self.read_parts(parts, where, called, custom)
                         out.append(Message("assistant", tuple(blocks), at=places[index]))
                         continue
-                    results = self.read_results(parts, where, called)
-                    if results and not (out and out[-1].role == "tool"):
+                    if results := self.read_results(parts, where, called):
                         out += results
                         continue
             odd = self.read_turn(doc, places[index], called, custom, out) or odd
@@ -105,39 +103,20 @@ class Turns(WriteParts):
         role = ROLES.get(said)
         if role is None:
             raise Malformed(f"unknown role {said!r}; there are: user, model", at)
-        blocks, spelling = self.read_content(doc, at, called, custom)
-        if said not in ("user", "model"):
-            spelling["role"] = said
-        extras = None
-        if spelling or not PLAIN_CONTENT(doc):
-            extras = self.keep(doc, CONTENT_KEYS, spelling)
+        blocks = self.read_content(doc, at, called, custom)
+        extras = None if PLAIN_CONTENT(doc) else self.keep(doc, CONTENT_KEYS)
         if role == "user" and ToolResult in map(type, blocks):
-            self.split_results(blocks, at, extras, out)
+            split_results(blocks, at, extras, out)
             return any(is_odd(block, called) for block in blocks)
         message = Message(role, tuple(blocks), at=at, extras=extras)
         if role == "user" and extras is None and out and out[-1].role == "tool":
-            if self.is_hoisted(message, out):
-                return False
+            if unhoist(message, out, holds_all):
+                return False  # media of the results before it: they go back there
         out.append(message)
         return False
 
-    def is_hoisted(self, message: Message, out: list[Message]) -> bool:
-        """Whether a turn holds the media of the results before it; they go back there."""
-        start = len(out)
-        while start and out[start - 1].role == "tool":
-            start -= 1
-        before = out[start:]
-        if not unhoist(message, out, holds_all):
-            return False
-        for index, old in enumerate(before, start):
-            if old is not (new := out[index]):
-                result = new.content[0]
-                result = replace(result, extras=self.respell(result.extras, hoisted=True))
-                out[index] = replace(new, content=(result,))
-        return True
-
     def paired(self, messages: list[Message]) -> list[Message]:
-        """Results by the ids that their calls have; how they were said is a matter of spelling."""
+        """Results by the ids that their calls have."""
         calls = pairs_of(messages)
         out: list[Message] = []
         for message in messages:
@@ -145,63 +124,31 @@ class Turns(WriteParts):
             call = calls.get(message.content[0].at) if result is not None else None
             if call is not None and isinstance(result, ToolResult) and call.id != result.call_id:
                 name = result.name if call.id is None or call.name != result.name else None
-                extras = self.respell(result.extras, id=result.call_id)
-                result = replace(result, call_id=call.id, name=name, extras=extras)
+                result = replace(result, call_id=call.id, name=name)
                 message = replace(message, content=(result,))
             out.append(message)
         return out
 
     def read_content(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY
-    ) -> tuple[list[Block], dict[str, Json]]:
+    ) -> list[Block]:
         """The parts of a content; a single one may stand without its list."""
         parts = doc.get("parts")
         if parts.__class__ is list:
-            return self.read_parts(parts, f"{at}/parts", called, custom), {}
+            return self.read_parts(parts, f"{at}/parts", called, custom)
         if parts.__class__ is dict:
-            return [self.read_part(parts, f"{at}/parts", called, custom)], {"parts": "object"}
+            return [self.read_part(parts, f"{at}/parts", called, custom)]
         if parts is not None:
             expected("a list", parts, f"{at}/parts")
-        return [], {"parts": "absent"}
-
-    def split_results(
-        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
-    ) -> None:
-        """Tool results leave the user's turn; how they shared it is a matter of spelling."""
-        first = True
-        after_result = bool(out) and out[-1].role == "tool"
-        run: list[Block] = []
-
-        def note(joined: bool) -> Extras | None:
-            if first:
-                return self.respell(extras, joined=False) if joined else extras
-            return None if joined else self.respell(None, joined=True)
-
-        for block in [*blocks, None]:
-            if block is not None and block.__class__ is not ToolResult:
-                run.append(block)
-                continue
-            if run:
-                where = at if first else run[0].at
-                out.append(Message("user", tuple(run), at=where, extras=note(False)))
-                run, first, after_result = [], False, False
-            if block is not None:
-                extras_here = note(after_result)
-                place = place_of(block, at, extras_here)
-                out.append(Message("tool", (block,), at=place, extras=extras_here))
-                first, after_result = False, True
+        return []
 
     def read_system(self, doc: Json, at: str) -> Message:
         doc = as_dict(doc, at)
         parts = doc.get("parts")
         if parts.__class__ is list and PLAIN_SYSTEM(doc):  # the usual shape
             return Message("system", tuple(self.read_parts(parts, f"{at}/parts", {})), at=at)
-        blocks, spelling = self.read_content(doc, at, {})
-        if "role" in doc:
-            spelling["role"] = doc["role"]
-        return Message(
-            "system", tuple(blocks), at=at, extras=self.keep(doc, CONTENT_KEYS, spelling)
-        )
+        blocks = self.read_content(doc, at, {})
+        return Message("system", tuple(blocks), at=at, extras=self.keep(doc, CONTENT_KEYS))
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -236,7 +183,7 @@ class Turns(WriteParts):
                 self.merge_prompt(message, w.log)
             parts += said
         if w.home:
-            return self.write_content(messages[0], self.spelling(messages[0]).get("role"), parts, w)
+            return self.emit({"parts": parts}, messages[0], w.log)
         for message in messages:
             self.lose(message.extras, message.at, w.log)
         if not parts:
@@ -256,7 +203,7 @@ class Turns(WriteParts):
                 self.say_hoisted(out, w)
                 results = False
             # The usual turns: one result, one plain text, or what the model said and called.
-            if extras is not None and (home or not self.is_mute(extras)):
+            if extras is not None and not self.is_mute(extras):
                 pass
             elif role == "tool":
                 if len(content) == 1 and content[0].__class__ is ToolResult and not message.name:
@@ -271,7 +218,7 @@ class Turns(WriteParts):
                 pass
             elif len(content) == 1 and (text := content[0]).__class__ is Text:
                 if (
-                    (text.extras is None or (not home and self.is_mute(text.extras)))
+                    (text.extras is None or self.is_mute(text.extras))
                     and text.cache is None
                     and not text.citations
                     and text.text
@@ -313,8 +260,8 @@ class Turns(WriteParts):
     ) -> bool:
         """One turn of any kind; whether the last content then ends in the result of a tool."""
         extras, joined = message.extras, results and message.role == "tool"
-        if extras is not None:
-            joined = self.spelling(message).get("joined", joined)
+        if extras is not None and self.is_home(extras.dialect):
+            joined = False  # a content has fields, and a result in it has none
         if message.role == "system" and not w.home:
             w.log.approximated("message.role", message.at, "said by the user here")
         parts = self.write_parts(message.content, w, called)
@@ -325,7 +272,7 @@ class Turns(WriteParts):
             out[-1]["parts"] += parts
             self.lose(extras, message.at, w.log)
         elif parts or w.home:
-            out.append(self.write_content(message, self.role_of(message, w), parts, w))
+            out.append(self.write_content(message, SPEAKERS[message.role], parts, w))
         else:
             self.lose(extras, message.at, w.log)
             self.omit_message(message, w.log)
@@ -344,28 +291,11 @@ class Turns(WriteParts):
         out.append({"role": "user", "parts": [{"text": SILENCE}]})
         return False
 
-    def role_of(self, message: Message, w: Writing) -> str | None:
-        spelling = self.spelling(message)
-        if "role" in spelling:
-            role: str | None = spelling["role"]
-            return role
-        return SPEAKERS[message.role]
-
     def write_content(
-        self, message: Message, role: str | None, parts: list[Json], w: Writing
+        self, message: Message, role: str, parts: list[Json], w: Writing
     ) -> dict[str, Json]:
-        out: dict[str, Json] = {}
-        if role is not None:
-            out["role"] = role
-        out["parts"] = parts
-        if message.extras is None:
-            return out
-        match self.spelling(message).get("parts"):
-            case "object":  # of which a stream has nothing to say, if it says nothing
-                out["parts"] = parts[0] if parts else {}
-            case "absent":
-                del out["parts"]
-        return self.emit(out, message, w.log)
+        out: dict[str, Json] = {"role": role, "parts": parts}
+        return out if message.extras is None else self.emit(out, message, w.log)
 
 
 def holds_all(result: ToolResult) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.media import kind_of
-from ...core.reading import parse
 from ...core.turns import HOISTED
 from ...core.writing import Writing, home_only, joined, object_of
+from ...ledger import Ledger
 from ...model import (
     Block,
     Hosted,
@@ -26,7 +26,7 @@ from ...model import (
 )
 from .read_parts import FILMS, Called, ReadParts
 from .schema import Saying
-from .spelling import spelled
+from .spelling import CAMEL
 
 EMPTY: Json = {"text": ""}
 
@@ -40,7 +40,7 @@ class WriteParts(ReadParts):
         for block in blocks:
             extras = block.extras
             # The usual shapes, most blocks by far: nothing to them that could get lost.
-            if extras is not None and (home or not self.is_mute(extras)):
+            if extras is not None and not self.is_mute(extras):
                 pass
             elif block.__class__ is Text:
                 if block.text and block.cache is None and not block.citations:
@@ -70,7 +70,7 @@ class WriteParts(ReadParts):
         """One block as parts: a document made of blocks, or a passage, may be several."""
         match block:
             case Text():
-                return [self.write_text(block, w)]
+                return [self.finish({"text": block.text}, block, w)]
             case ToolCall():
                 return [self.write_call(block, w, called)]
             case ToolResult():
@@ -85,17 +85,13 @@ class WriteParts(ReadParts):
                 self.omit(block, w.log)
                 return []
 
-    def said(self, node: Node) -> dict[str, str]:
-        """Which keys of a node were spelled in snake_case."""
-        return {} if node.extras is None else self.spelling(node).get("snake", {})
-
-    def write_text(self, block: Text, w: Writing) -> Json:
-        out: dict[str, Json] = {"text": block.text}
-        if block.extras is None:
-            return out
-        if "thought" in self.spelling(block):
-            out["thought"] = False
-        return self.finish(out, block, w)
+    def emit(self, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
+        """The rest of an object whose key was in snake_case is under that key."""
+        if (extras := node.extras) is not None and self.is_home(extras.dialect):
+            for key in extras.inner:
+                if key in CAMEL and CAMEL[key] in out:
+                    out[key] = out.pop(CAMEL[key])
+        return super().emit(out, node, log)
 
     def finish(self, out: dict[str, Json], block: Block, w: Writing) -> dict[str, Json]:
         """A part with its signature, if it is Google's, and with what else was kept of it."""
@@ -105,18 +101,13 @@ class WriteParts(ReadParts):
         if extras.signature is not None and home_only(self, extras.signature.issuer):
             out["thoughtSignature"] = extras.signature.data
             block = replace(block, extras=replace(extras, signature=None))
-        elif "signature" in (spelling := self.spelling(block)):
-            out["thoughtSignature"] = spelling["signature"]
-        return self.emit(spelled(out, self.said(block)), block, w.log)
+        return self.emit(out, block, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
-        signature, spelling = block.signature, self.spelling(block)
         out: dict[str, Json] = {"text": joined(block.content), "thought": True}
-        if signature is not None:
-            out["thoughtSignature"] = signature.data
-        elif "signature" in spelling:
-            out["thoughtSignature"] = spelling["signature"]
-        return [self.emit(spelled(out, self.said(block)), block, w.log)]
+        if block.signature is not None:
+            out["thoughtSignature"] = block.signature.data
+        return [self.emit(out, block, w.log)]
 
     # -- calls and results ------------------------------------------------------------------
 
@@ -129,7 +120,7 @@ class WriteParts(ReadParts):
         inner["name"] = name
         if call.kind == "custom":
             inner["args"] = {"input": call.arguments}
-        elif call.arguments or not w.home:
+        else:
             inner["args"] = object_of(call, w.log)
         return self.finish({"functionCall": inner}, call, w)
 
@@ -137,7 +128,7 @@ class WriteParts(ReadParts):
         call_id, said, extras = result.call_id, result.content, result.extras
         if (
             call_id in called
-            and (extras is None or (not w.home and self.is_mute(extras)))
+            and (extras is None or self.is_mute(extras))
             and not result.is_error
             and result.name is None
             and result.cache is None
@@ -150,27 +141,22 @@ class WriteParts(ReadParts):
             answer = {"output": text.text}
             usual = {"id": call_id, "name": called[call_id], "response": answer}
             return {"functionResponse": usual}
-        spelling = self.spelling(result)
         inner: dict[str, Json] = {}
-        call_id = spelling.get("id", call_id)
         if call_id is not None:
             inner["id"] = call_id
-        if spelling.get("name") != "absent":
-            inner["name"] = self.result_name(result, called, w)
+        if (name := self.result_name(result, called, w)) is not None:
+            inner["name"] = name
         texts, parts = self.split_result(result, w)
-        refused = "hoisted" in spelling or w.facts.media_in_results is False
-        if parts and isinstance(w, Saying) and refused:
+        if parts and isinstance(w, Saying) and w.hoists and (call_id is not None or not w.home):
             self.hoist(result, parts, w)
             parts = []
-        self.write_answer(inner, result, texts, bool(parts), w)
-        if parts or "parts" in spelling:
+        self.write_answer(inner, result, texts, w)
+        if parts:
             inner["parts"] = parts
         out: dict[str, Json] = {"functionResponse": inner}
-        if result.extras is None:
-            return out
-        return self.emit(spelled(out, self.said(result)), result, w.log)
+        return out if extras is None else self.emit(out, result, w.log)
 
-    def result_name(self, result: ToolResult, called: Called, w: Writing) -> str:
+    def result_name(self, result: ToolResult, called: Called, w: Writing) -> str | None:
         """The tool that answered; a result must name it, and the call has it."""
         known = None if result.call_id is None else called.get(result.call_id)
         if result.name is not None:
@@ -179,7 +165,7 @@ class WriteParts(ReadParts):
                 why = "a result bears the name of its call here, and no other"
                 w.log.approximated("tool_result.name", result.at, why)
             return name
-        if known is not None:
+        if known is not None or w.home:
             return known
         if result.call_id is None and called:
             why = "a result without an id answers the next call here"
@@ -207,28 +193,19 @@ class WriteParts(ReadParts):
         why = "models before Gemini 3 take no media in a result; they follow in the user's turn"
         if result.call_id is not None:
             w.moved("tool_result.content", result.at, why)
-        elif not w.home:
+        else:
             w.log.approximated("tool_result.content", result.at, why)
 
     def write_answer(
-        self, inner: dict[str, Json], result: ToolResult, texts: list[Text], more: bool, w: Writing
+        self, inner: dict[str, Json], result: ToolResult, texts: list[Text], w: Writing
     ) -> None:
-        spelling = self.spelling(result)
-        how = spelling.get("response")
-        if how == "absent":
-            return
         words: list[str] = []
         for text in texts:
             if words:
                 self.join_text(text.at, w.log)
             self.lose(text.extras, text.at, w.log)
             words.append(text.text)
-        said: Json = "\n\n".join(words)
-        if how == "object":
-            inner["response"] = parse(said)
-            return
-        if how == "json":
-            said = parse(said)
+        said = "\n\n".join(words)
         if result.is_error:
             if not words and not w.home:
                 self.add_text(result.at, w.log)
@@ -256,7 +233,7 @@ class WriteParts(ReadParts):
                 inner["data"] = base64.b64encode(source.value.encode()).decode()
         if block.filename is not None:
             inner["displayName"] = block.filename
-        return self.finish({key: spelled(inner, self.said(block))}, block, w)
+        return self.finish({key: inner}, block, w)
 
     def kind_again(self, source: Source) -> str:
         """What a reader takes a medium for."""
