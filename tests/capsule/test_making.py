@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -17,8 +18,9 @@ from dragoman.capsule.echoing import SLIGHT
 from dragoman.capsule.places import neighbours
 from dragoman.capsule.references import WORTH
 from dragoman.capsule.units import Unit, View, digest, gist_of
+from dragoman.core.models import DEFAULT
 from dragoman.dialect import Dialect
-from dragoman.ledger import Loss
+from dragoman.ledger import Ledger, Loss
 from dragoman.model import (
     History,
     Media,
@@ -522,6 +524,48 @@ def test_an_original_that_broke_a_rule_comes_back_as_it_was() -> None:
     assert "unfit" not in carried(
         claude(HI, thinking=thinking) | {"max_tokens": 4000}, "anthropic", "openai-chat"
     )
+
+
+def test_whether_turns_may_be_confused() -> None:
+    def asked(*messages: Message) -> Request:
+        return Request("m", messages)
+
+    said, image = Message("user", (Text("x"),)), Media("image", Source("url", "u"))
+    plain = Message("tool", (ToolResult("1", (Text("x"),)),))
+    shown = Message("tool", (Text("x"), ToolResult("1", (Text("x"), image))))
+    for message, is_odd in (
+        (said, False), (plain, False), (shown, True), (Message("user"), True),
+        (Message("user", (image,)), False), (Message("user", shown.content), False),
+    ):  # fmt: skip
+        tree = asked(said, message)
+        assert making._is_odd(tree, tree) is is_odd
+    assert making._is_odd(asked(said), asked(said, said))
+    assert making._is_odd(History((said,)), asked())
+    reply = Response(None, None, ())
+    assert not making._is_odd(reply, asked(said))
+    assert not making._is_odd(asked(said), reply)
+
+
+def test_a_capsule_is_tried() -> None:
+    source, target = dialects.get("anthropic-messages"), dialects.get("openai-chat")
+    own = HI | {"own": 1}
+    original = claude(own, HO, HI)
+    there = dragoman.convert(original, source="anthropic", target="openai-chat", carry=True)
+    heard = target.read(there.document, "request")
+    written = source.write(heard, Ledger())
+
+    def opens(**changed: Any) -> bool:
+        capsule: Any = copy.deepcopy(there.capsule)
+        capsule["turns"][0] |= changed
+        return making._opens(
+            capsule, written, original, source, target, heard, there.document, DEFAULT
+        )
+
+    assert opens()
+    assert not opens(put=raw(HI | {"own": 2}))
+    assert not opens(put=raw(HI, HI))
+    assert not opens(**{"is": ["x"]})
+    assert not opens(put={"raw": 5})
 
 
 # -- each in its place -----------------------------------------------------------------------------
