@@ -90,7 +90,8 @@ def make(
             before = dict(capsule)
             losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
             if (
-                "turns" in capsule
+                converted  # of the client's own document no turn may be taken away
+                and "turns" in capsule
                 and ("echo" not in capsule or _is_odd(tree, heard))
                 and not _opens(capsule, written, original, source, target, heard, document, models)
             ):
