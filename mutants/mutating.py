@@ -39,6 +39,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
 }
 BODIES = ("body", "orelse", "finalbody")
+DETECTION = ("sniff", "signs")
+"""Functions of dialects that only weigh evidence: tests/test_detect.py is about them."""
 UNREACHED = ("assert_never",)
 """Functions whose calls are for the type checker."""
 
@@ -236,7 +238,7 @@ def _in_scope(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Found]:
     for node in scope.body:
         if isinstance(node, ast.ClassDef):
             yield from _in_scope(node, f"{prefix}{node.name}.")
-        elif isinstance(node, Function):
+        elif isinstance(node, Function) and node.name not in DETECTION:
             for statement, line, edit in _in_body(node):
                 yield prefix + node.name, statement, line, edit
 

@@ -15,8 +15,19 @@ from choosing import examples
 from dragoman import dialects, testing
 from dragoman.core.walk import meaning, placed
 from dragoman.dialect import FACETS
+from dragoman.dialects._gemma import left_out
 from dragoman.ledger import Ledger
-from dragoman.model import History, Message, Request, Text, Tool, Toolbox, ToolCall, ToolResult
+from dragoman.model import (
+    History,
+    Json,
+    Message,
+    Request,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolResult,
+)
 from strategies import requests, responses
 
 TRIGGER = "You are a model that can do function calling with the following functions"
@@ -304,3 +315,23 @@ def test_long_texts_take_their_time_once() -> None:
     text = f"<bos>{(turns + 'Well.<end_of_turn>' + chr(10)) * 20_000}"
     tree = dragoman.read({"text": text}, "functiongemma")
     assert dragoman.write(tree, "functiongemma").document == {"text": text}
+
+
+@pytest.mark.parametrize(
+    ("schema", "back", "unsaid"),
+    [
+        ({"type": "object"}, {"type": "object"}, []),
+        ({"type": "object", "a": 1}, {"type": "object"}, ["a"]),
+        ({"type": "object"}, {"type": "object", "b": 1}, ["b"]),
+        ({"type": "object"}, {"type": "string"}, ["type"]),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"c": 2}}, ["b"]),
+        ({"a": [{"b": 1}, {"c": 2}]}, {"a": [{}, {}]}, ["b", "c"]),
+        ({"a": [{"b": 1}]}, {"a": [{}, {}]}, ["a"]),
+        ({"a": [1]}, {"a": "x"}, ["a"]),
+        ({"a": "x"}, {"a": [1]}, ["a"]),
+    ],
+)
+def test_the_reason_names_what_a_declaration_does_not_say(
+    schema: Json, back: Json, unsaid: list[str]
+) -> None:
+    assert list(left_out(schema, back)) == unsaid
