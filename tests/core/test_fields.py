@@ -79,7 +79,7 @@ def test_of_several_keys_the_first_of_the_row_counts(
 
 def test_two_keys_may_be_an_error() -> None:
     table = Fields(Field("top_p", number, "topP", also=("top_p",)), once=True)
-    with pytest.raises(Malformed, match="said twice"):
+    with pytest.raises(Malformed, match="given twice"):
         Read({"topP": 1, "top_p": 1}, table)
 
 

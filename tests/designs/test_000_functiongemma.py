@@ -249,7 +249,7 @@ def test_what_the_design_cannot_say_is_refused_and_the_official_form_says_it(
     with pytest.raises(dragoman.Unsayable, match=what) as refusal:
         lesson(*content)
     assert refusal.value.at.startswith("/messages/1")
-    assert "functiongemma, the official form, can say this" in str(refusal.value)
+    assert "functiongemma, the official format, supports it" in str(refusal.value)
     assert lesson(*content, target="functiongemma")
 
 

@@ -229,9 +229,9 @@ OPEN = "<start_of_turn>model\n"
         (f"{OPEN}<start_function_call>call:f{{x:word}}", "expected a value"),
         (f"{OPEN}<start_function_call>call:f{{x:1,}}", "expected a key"),
         (f"{OPEN}<start_function_call>call:f{{x:1,x:2}}", "occurs twice"),
-        (f"{OPEN}<start_function_call>call:f{{x:1e999}}", "beyond all bounds"),
+        (f"{OPEN}<start_function_call>call:f{{x:1e999}}", "out of range"),
         (f"{OPEN}<start_function_call>call:f{{x:{'[' * 200}", "nested too deeply"),
-        (f"{OPEN}<end_function_call>", "<end_function_call> cannot stand here"),
+        (f"{OPEN}<end_function_call>", "<end_function_call> is not allowed"),
         (f"{OPEN}<start_function_response>oops", "expected 'response'"),
     ],
 )

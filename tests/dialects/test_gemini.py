@@ -49,7 +49,7 @@ def test_a_key_in_both_spellings_is_refused() -> None:
     """The API parses a protocol buffer, whose fields may be said once."""
     said = {"parts": [{"text": "Be brief."}]}
     doc: dict[str, Any] = {"contents": [], "systemInstruction": None, "system_instruction": said}
-    with pytest.raises(Malformed, match="said twice"):
+    with pytest.raises(Malformed, match="given twice"):
         convert(doc, source="gemini", target="gemini")
 
 

@@ -469,7 +469,7 @@ class _Opening:
         if not put_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
             self.log.dropped(
-                "cache", at, "the restored turn has no place for this cache breakpoint"
+                "cache", at, "the restored turn does not support this cache breakpoint"
             )
 
     def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:

@@ -345,7 +345,7 @@ class Fields:
         if row.also and key != row.key:
             for first in (row.key, *row.also[: row.also.index(key)]):
                 if first in doc and self.once:
-                    raise Malformed(f"said twice, as {first!r} and as {key!r}")
+                    raise Malformed(f"given twice, as {first!r} and as {key!r}; remove one of them")
                 if doc.get(first) is not None:
                     return False  # the other one counts; this one is kept as it is
             taken.add(key)

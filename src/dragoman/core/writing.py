@@ -512,7 +512,11 @@ def object_schema(tool: Tool, log: Ledger) -> Json:
         return needed_parameters(tool, log)
     if schema.__class__ is dict and "type" not in schema:
         # "tools.0.custom.input_schema.type: Field required", says Anthropic; Bedrock the same.
-        log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+        log.invented(
+            "tool.schema",
+            tool.at,
+            f"{log.target} requires the type of a schema; written as 'object'",
+        )
         return {"type": "object", **schema}
     log.approximated("tool.schema", tool.at, "the type of a tool schema is 'object'")
     return {"type": "object", "properties": {}}

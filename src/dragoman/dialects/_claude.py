@@ -51,7 +51,7 @@ def is_claude(model: str | None, models: Models) -> bool:
     return maker == "anthropic"
 
 
-LAST_LEFT_OUT = "the last message is not written, and the model goes on with the turn before it"
+LAST_LEFT_OUT = "the last message is omitted; the model continues the turn before it"
 
 
 def no_prefill(tree: Request, facts: Facts, thinks: bool) -> str | None:
@@ -62,10 +62,10 @@ def no_prefill(tree: Request, facts: Facts, thinks: bool) -> str | None:
     final turn "must start with a thinking block".
     """
     if facts.prefill is False:
-        return f"prefill is not supported by {tree.model}; the user says {CONTINUE!r}"
+        return f"prefill is not supported by {tree.model}; a user turn {CONTINUE!r} is added"
     spoken = (m.content for m in reversed(tree.messages) if m.role == "assistant")
     if thinks and not any(map(is_signed, next(spoken, ())[:1])):
-        return f"prefill is not supported while thinking is enabled; the user says {CONTINUE!r}"
+        return f"prefill is not supported with thinking enabled; a user turn {CONTINUE!r} is added"
     return None
 
 
@@ -124,11 +124,11 @@ def repaired(tree: Request, to: Dialect, facts: Facts, log: Ledger) -> Request:
     model, messages = tree.model or "this model", list(tree.messages)
     for index, message in enumerate(messages):
         if facts.system_turns is False and message.role == "system" and index:
-            why = f"a system turn is not supported by {model}; said by the user"
+            why = f"`system` role written as `user`: not supported by {model} in a turn"
             log.approximated("message.role", message.at, why)
             messages[index] = replace(message, role="user")
     if facts.prefill is False and messages and is_begun(last := messages[-1]):
-        why = f"prefill is not supported by {model}; the user says {CONTINUE!r}"
+        why = f"prefill is not supported by {model}; a user turn {CONTINUE!r} is added"
         log.approximated("prefill", last.at, why)
         messages.append(Message("user", (Text(CONTINUE, at=last.at),), at=last.at))
         tree = replace(tree, prefill=None)
@@ -159,14 +159,16 @@ def as_it_thinks(params: Params, log: Ledger) -> Params:
     if asked is None or (asked.mode not in ("on", "adaptive") and asked.budget is None):
         return params
     if params.temperature not in (None, 1):
-        why = "the temperature of a model that thinks is 1 here"
+        why = f"{log.target} requires temperature 1 with thinking enabled"
         log.dropped("temperature", params.where("temperature"), why)
         params = replace(params, temperature=None)
     if params.top_k is not None:
-        log.dropped("top_k", params.where("top_k"), "not while the model thinks")
+        log.dropped("top_k", params.where("top_k"), "top_k is not supported with thinking enabled")
         params = replace(params, top_k=None)
     if params.top_p is not None and params.top_p < 0.95:
-        log.dropped("top_p", params.where("top_p"), "0.95 at least while the model thinks")
+        log.dropped(
+            "top_p", params.where("top_p"), "top_p must be at least 0.95 with thinking enabled"
+        )
         params = replace(params, top_p=None)
     return params
 

@@ -40,7 +40,11 @@ def without_final_space(tree: Request, log: Ledger) -> Request:
     text = block.text.rstrip()
     if text == block.text:
         return tree
-    log.approximated("text.space", block.at, "a final text cannot end in white space here")
+    log.approximated(
+        "text.space",
+        block.at,
+        f"{log.target} does not allow white space at the end of the final text",
+    )
     content = (*last.content[:-1], replace(block, text=text))
     return replace(tree, messages=(*tree.messages[:-1], replace(last, content=content)))
 
@@ -115,7 +119,10 @@ def spoken(messages: Sequence[Message], places: set[int], log: Ledger) -> Iterat
     """The messages with a word of the user at some places."""
     for index, message in enumerate(messages):
         if index in places:
-            why = f"a user must speak between two turns of the assistant, and says {SILENCE!r}"
+            why = (
+                f"{log.target} requires a user turn between two assistant turns; "
+                f"written as {SILENCE!r}"
+            )
             log.invented("message.empty", message.at, why)
             yield Message("user", (Text(SILENCE, at=message.at),), at=message.at)
         yield message

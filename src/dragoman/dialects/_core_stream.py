@@ -116,7 +116,10 @@ class CoreReader(StreamReader):
         """A block begins, and so what was open before has ended."""
         self.shut(events)
         if RANKS[kind] < self.highest:
-            why = "reasoning, text and calls came in turns; at rest each has its place"
+            why = (
+                "reasoning, text and tool calls were interleaved in the stream; "
+                "the document has one field for each"
+            )
             self.notes.append(("stream.order", block.at, why))
         self.highest = max(RANKS[kind], self.highest)
         events.append(Open(self.count, hollow(block)))
@@ -199,7 +202,7 @@ class CoreReader(StreamReader):
             doc = {**doc, "args": said}
         elif isinstance(final, str) and final != said:
             if said:
-                why = "in the end it is another text than came bit by bit"
+                why = "the final text differs from the streamed text"
                 self.notes.append(("stream.text", call.at, why))
             else:
                 events.append(Delta(call.index, final))
@@ -279,7 +282,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
         if isinstance(block, ToolCall):
             self.doc = as_dict(self.dialect.write_answer_call(block, self.w), "")
         if isinstance(block, Reasoning) and self.unsigned:
-            why = "vercel-core does not say where the reasoning before it ends"
+            why = "a vercel-core stream does not mark the end of the reasoning before it"
             self.log.approximated("stream.text", block.at, why)
         return b""
 
@@ -328,7 +331,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
             return frame({"type": "redacted-reasoning", **rest})
         for key in part if part.__class__ is dict else ():
             if key not in ("type", "text", "signature"):
-                why = "a stream of vercel-core has no place for it beside reasoning"
+                why = "a vercel-core stream has no field for it beside reasoning"
                 self.log.dropped("extras", f"{block.at}/{escape(key)}", why)
         out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})
         if part.__class__ is dict and "signature" in part:

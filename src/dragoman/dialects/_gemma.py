@@ -54,7 +54,11 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
         return text
     safe, count = control.subn("< ", text)
     if count:
-        log.approximated("text.control", at, "a control token in a text is broken by a blank")
+        log.approximated(
+            "text.control",
+            at,
+            f"a space is inserted into a control token of {log.target} in the text",
+        )
     return safe
 
 
@@ -86,7 +90,7 @@ class Gemma(Dialect):
         """A text holds a conversation, and nothing that is said about it."""
         log = w.log
         if tree.model is not None:
-            log.dropped("model", tree.at, "a training text names no model")
+            log.dropped("model", tree.at, f"{self.name} has no field for the model")
         FIELDS.write({}, tree.params, w, self.name)
         self.lose(tree.params.extras, tree.params.at, log)
 
@@ -95,7 +99,7 @@ class Gemma(Dialect):
 
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
-            w.log.dropped("tool_call.id", call.at, "calls have no ids here")
+            w.log.dropped("tool_call.id", call.at, f"{self.name} has no field for tool call ids")
         self.lose(call.extras, call.at, w.log)
 
     def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
@@ -163,7 +167,7 @@ class Gemma(Dialect):
         ordered = sorted(run, key=place)
         for now, was in zip(ordered, run, strict=True):
             if now is not was:
-                why = "results stand in the order of their calls here"
+                why = f"{self.name} requires results in the order of their calls"
                 log.moved("message.position", was.at, why)
                 break
         return ordered

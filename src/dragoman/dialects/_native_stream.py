@@ -51,7 +51,7 @@ class NativeReader(StreamReader):
 
     def check(self, event: Event) -> None:
         if isinstance(event, Begin) == self.began and not isinstance(event, Fail):
-            raise Malformed("an answer begins once, and before all else")
+            raise Malformed("a response begins once, before all other events")
         if isinstance(event, Begin):
             self.began = True
             self.begin(event.response)
@@ -60,7 +60,7 @@ class NativeReader(StreamReader):
             if event.index in self.open or event.index < 0 or not 0 <= event.candidate < 128:
                 raise Malformed(f"block {event.index} is open already, or out of place")
             if event.index < max(self.opened, default=0):
-                why = "a block begins behind one that it stands before at rest"
+                why = "a block began after one that follows it in the document"
                 self.notes.append(("stream.order", "", why))
             self.open.add(event.index)
             self.opened.add(event.index)
@@ -71,7 +71,7 @@ class NativeReader(StreamReader):
         if isinstance(event, Close):
             self.open.discard(event.index)
         elif isinstance(event, Cite) and event.index not in self.open:
-            why = "what a text cites comes when the text has been closed"
+            why = "a citation arrived after the end of its text"
             self.notes.append(("stream.order", "", why))
 
     def keep(self, event: Event) -> None:

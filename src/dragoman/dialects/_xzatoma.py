@@ -124,7 +124,7 @@ class Exchanges(ClientErrors):
         message = self.read_message(said, "/message")
         if message.role != "assistant":
             raise Malformed(
-                f"unknown role {message.role!r}; a response is the assistant's", "/message"
+                f"unknown role {message.role!r}; the role of a response is 'assistant'", "/message"
             )
         called = any(isinstance(block, ToolCall) for block in message.content)
         text = maybe_str(doc, "reasoning", "")
@@ -236,7 +236,9 @@ class MessageReader(StreamReader):
     def hear(self, doc: dict[str, Json], events: list[Event]) -> None:
         """A message: more of the text, or calls."""
         if doc["role"] != "assistant":
-            raise Malformed(f"unknown role {doc['role']!r}; a response is the assistant's", "/role")
+            raise Malformed(
+                f"unknown role {doc['role']!r}; the role of a response is 'assistant'", "/role"
+            )
         text = maybe_str(doc, "content", "")
         if text is not None:
             self.add("content", text, events)
@@ -249,7 +251,10 @@ class MessageReader(StreamReader):
         if self.open is None or self.open[0] != key:
             late = self.calls or (key == "reasoning" and "content" in self.said)
             if key in self.said or late:
-                why = "reasoning, text and calls came in turns; at rest each has its place"
+                why = (
+                    "reasoning, text and tool calls were interleaved in the stream; "
+                    "the document has one field for each"
+                )
                 self.notes.append(("stream.order", "/message", why))
             self.shut(events)
             at = "/reasoning" if key == "reasoning" else "/message/content"

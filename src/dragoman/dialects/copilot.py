@@ -131,7 +131,11 @@ class Copilot(OpenAIResponses):
             out["include"] = [SEALED]
             thinking = tree.params.thinking
             at = "" if thinking is None else thinking.at
-            log.invented("thinking.display", at, "thoughts are asked for sealed, to be sent back")
+            log.invented(
+                "thinking.display",
+                at,
+                f"{self.name} returns encrypted reasoning only if `include` asks for it",
+            )
         return out
 
     def only_sent(self, tree: Request, log: Ledger) -> Request:
@@ -218,7 +222,7 @@ class Copilot(OpenAIResponses):
             before = len(parts)
             self.write_part(part, parts, w)
             if len(parts) > before:
-                why = "an output holds only text; this follows in a message of the user's"
+                why = f"{self.name} allows only text in a tool result; written in a user turn"
                 w.moved("tool_result.content", part.at, why)
         if parts:
             mark = HOISTED.format(id=w.result_id(block))
@@ -261,7 +265,7 @@ class Copilot(OpenAIResponses):
             w.count["msg"] = w.count.get("msg", 0) + 1
             out["id"] = f"msg_{w.count['msg']}"
             if named:
-                w.log.dropped("extras", f"{first.at}/id", "an id that another API gave")
+                w.log.dropped("extras", f"{first.at}/id", "the id was given by another API")
         return out
 
 

@@ -184,7 +184,11 @@ def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
     if choice.mode not in ("required", "named") or not tree.tools:
         return tree
     if thinking is None or not (thinking.mode or thinking.effort or thinking.budget):
-        log.invented("thinking", choice.at, "a call can be forced only where no one thinks")
+        log.invented(
+            "thinking",
+            choice.at,
+            f"{log.target} does not support a forced tool call with thinking enabled",
+        )
         off = replace(thinking or Thinking(at=choice.at), mode="off")
         return replace(tree, params=replace(tree.params, thinking=off))
     if thinking.mode == "off":

@@ -54,7 +54,7 @@ ACCESS = "You have access to the following functions:"
 PARAMETERS = "Parameters:"
 REQUIRED = " (required)"
 ROLES = {"developer": "developer", "user": "user", "model": "assistant"}
-INSTEAD = "; functiongemma, the official form, can say this"
+INSTEAD = "; functiongemma, the official format, supports it"
 
 
 class FunctionGemmaTeaching(Gemma):
@@ -132,7 +132,7 @@ class FunctionGemmaTeaching(Gemma):
             after = end + len(DECLARED)
             start = body.find(DECLARE, after)
             if body[after : start if start >= 0 else len(body)].strip():
-                fail("text behind a declaration", pos + after)
+                fail("text after a declaration", pos + after)
         return tuple(tools), words[:-1] if words.endswith("\n") else words
 
     def read_tool(self, text: str) -> Tool:
@@ -159,7 +159,7 @@ class FunctionGemmaTeaching(Gemma):
         if start < 0 or end < start:
             fail("no tool call in a turn of the model", pos)
         if body[end + len(CALLED) :].strip():
-            fail("text behind the call", pos + end)
+            fail("text after the tool call", pos + end)
         words = body[:start].removesuffix("\n")
         if words.startswith("/*") and words.rstrip().endswith("*/"):
             words = words.rstrip()[2:-2].removeprefix(" ").removesuffix(" ")
@@ -231,7 +231,7 @@ class FunctionGemmaTeaching(Gemma):
             if w.home and message.role != "system":
                 break
             if message.role == "developer":
-                why = "the system prompt is the developer's"
+                why = f"{self.name} writes the system prompt as `developer`"
                 w.log.approximated("message.role", message.at, why)
             if count:
                 self.merge_prompt(message, w.log)
@@ -267,7 +267,7 @@ class FunctionGemmaTeaching(Gemma):
             self.write_model(lines, message, w)
             return
         if message.role == "system":
-            why = "only the first system prompt is one; this is the developer's"
+            why = f"{self.name} has one system prompt; written as `developer`"
             w.log.approximated("message.role", message.at, why)
         words = self.join_texts(self.words(message, w), w.log)
         if not words and not w.home:
@@ -301,14 +301,20 @@ class FunctionGemmaTeaching(Gemma):
 
     def write_reasoning(self, reasoning: Reasoning, w: Writing) -> list[tuple[str, str]]:
         self.lose(reasoning.extras, reasoning.at, w.log)
-        w.log.approximated("reasoning", reasoning.at, "a thought is part of the comment here")
+        w.log.approximated(
+            "reasoning",
+            reasoning.at,
+            f"{self.name} has no field for reasoning; written to the comment",
+        )
         return [(self.comment(text, reasoning.at, w), reasoning.at) for text in reasoning.words]
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""
         text = defuse(text, at, w.log)
         if "*/" in text:
-            w.log.approximated("text.control", at, "'*/' would end the comment; it is '* /' here")
+            w.log.approximated(
+                "text.control", at, f"'*/' would end the comment of {self.name}; written as '* /'"
+            )
             text = text.replace("*/", "* /")
         return text
 
@@ -320,7 +326,10 @@ class FunctionGemmaTeaching(Gemma):
                 raise Unsayable(f"the arguments of a call are not an object{INSTEAD}", call.at)
             values = object_of(call, w.log)
         if any(value.__class__ is not str for value in values.values()):
-            why = "every value is a text here, and a list is its items with commas between them"
+            why = (
+                f"{self.name} writes every value as text, and a list as its "
+                "items with commas between them"
+            )
             w.log.approximated("tool_call.arguments", call.at, why)
         fields = [
             f"{defuse(key, call.at, w.log)}:{ESCAPE}"
@@ -333,7 +342,7 @@ class FunctionGemmaTeaching(Gemma):
         self.lose_tool(tool, w.log)
         tool = freeform.as_function(tool)
         if tool.description == "":
-            w.log.dropped("text.empty", tool.at, "an empty description is none here")
+            w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {self.name}")
         name = w.tool_name(tool.name, tool.at)
         lines = [DECLARE + name]
         if tool.description:
@@ -350,10 +359,14 @@ class FunctionGemmaTeaching(Gemma):
         """What a reader would not find again in the prose."""
         back = freeform.as_function(self.read_tool(f"{tool.name}\n{text}"))
         if (back.description or "") != (tool.description or ""):
-            w.log.approximated("tool", tool.at, "the description cannot be told from parameters")
+            w.log.approximated(
+                "tool",
+                tool.at,
+                f"the description cannot be distinguished from the parameters in {self.name}",
+            )
         if back.schema != tool.schema:
             unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, back.schema))) or "its form"
-            why = f"a declaration does not say all of it: {unsaid}"
+            why = f"a declaration of {self.name} has no notation for: {unsaid}"
             w.log.approximated("tool.schema", tool.at, why)
 
     # -- detection --------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class LlamaCpp(Continuing):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         found = MARKS.signs(doc)
         if doc.__class__ is dict and doc.get("reasoning_format") in FORMATS:
-            found["a format of thoughts"] = 0.6
+            found["a format of reasoning"] = 0.6
         return told_by(found, super().sniff(doc))
 
     def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:

@@ -101,7 +101,7 @@ class Native(Dialect):
         if isinstance(doc, dict) and doc.get("dragoman") == VERSION:
             facet = doc.get("facet")
             if isinstance(facet, str) and facet in FACETS:
-                yield facet, 1.0, ("it says so: 'dragoman' and 'facet'",)
+                yield facet, 1.0, ("the keys 'dragoman' and 'facet'",)
 
 
 def is_spelled(tree: Tree, doc: Json) -> bool:

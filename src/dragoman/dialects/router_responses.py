@@ -74,7 +74,7 @@ SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""
 CALL, RESULT = "tool_use", "tool_result"
 CHAT = "openai-chat"
-PASSED = "passed on as it is, though router-responses may not know it"
+PASSED = "written unchanged, though router-responses may not support it"
 EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
@@ -323,7 +323,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         out["name"] = w.tool_name(call.name, call.at)
         out["input"] = object_of(call, w.log)
         if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+            w.log.dropped("tool_call.item_id", call.at, f"{self.name} has one id per tool call")
         self.lose(call.extras, call.at, w.log)
         return out
 
@@ -350,13 +350,17 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         if items and items[-1].get("status") == "incomplete":
             del items[-1]["status"]  # the answer says it for all its items
         if is_silent(out):
-            why = f"{SILENCE!r} stands for an answer without a word here"
+            why = f"{SILENCE!r} means an empty response in {self.name}"
             said = tree.candidates[0]
             at = next((b.at for b in said.message.content if isinstance(b, Text)), said.at)
             log.approximated("message.empty", at, why)
         elif out["status"] in ENDED and all(item["type"] == "reasoning" for item in items):
             items.append(said_item([{"type": OUTPUT, "text": SILENCE}]))
-            log.moved("message.empty", tree.at, f"an answer without a word is {SILENCE!r} here")
+            log.moved(
+                "message.empty",
+                tree.at,
+                f"an empty response is written as {SILENCE!r} in {self.name}",
+            )
         return out
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
@@ -396,7 +400,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         if "part" in self.spelling(call):
             return call
         if call.item_id is not None:
-            log.dropped("tool_call.item_id", call.at, "a call in a history has one id here")
+            log.dropped("tool_call.item_id", call.at, f"{self.name} has one id per tool call")
         fields = {} if call.extras is None else call.extras.fields
         extras = Extras(self.name, fields, spelling={"part": CALL, "object": True})
         if not joins:

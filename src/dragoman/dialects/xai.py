@@ -70,7 +70,7 @@ class XAI(Compatible):
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         if is_flat(doc):
-            yield "error", 0.8, ("an error of two words",)
+            yield "error", 0.8, ("an error of two strings",)
         yield from told_by(MARKS.signs(doc), super().sniff(doc))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:

@@ -169,7 +169,7 @@ class Xzatoma(Exchanges):
         if message.role == "tool" and message.content:
             block = message.content[0]
             if not isinstance(block, ToolResult):
-                raise Malformed("a tool message holds tool results", block.at)
+                raise Malformed("only tool results are allowed in a tool message", block.at)
             self.lose(message.extras, message.at, w.log)
             return self.write_result(block, w)
         role = message.role
@@ -227,10 +227,18 @@ class Xzatoma(Exchanges):
             texts += self.texts_in(block, w)
         said = self.join(texts, w) if texts else None
         if result.is_error:
-            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                f"{self.name} has no error flag; the text begins with '[tool error]'",
+            )
             said = mark_error(said)
         elif said is not None and is_marked(said):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             said = mark_plain(said)
         if said is not None:
             doc["content"] = said
@@ -259,7 +267,11 @@ class Xzatoma(Exchanges):
         if not name:
             raise Unsayable(NAMELESS, tree.at)
         if name in MODES:
-            log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
+            log.approximated(
+                "tool_choice",
+                tree.at,
+                f"{name!r} is a mode of tool_choice in {self.name}, not a tool",
+            )
         return name
 
 

@@ -205,7 +205,7 @@ def weigh_choice(
 ) -> None:
     """A tool choice of OpenAI's: one word, or an object of its form."""
     if value.__class__ is str:
-        e.speaks_for("a tool choice in one word", 0.5)
+        e.speaks_for("a tool choice as a string", 0.5)
     elif value.__class__ is dict and not any(True for _ in choice(value)):
         e.speaks_against("another tool choice", 0.7)
 

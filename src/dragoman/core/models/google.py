@@ -70,7 +70,7 @@ VENDOR = Vendor(
         row(
             "claude-*",
             schemas="own",
-            sources={"schemas": "models of others behind this API know `parameters` alone"},
+            sources={"schemas": "models of others in this API support `parameters` alone"},
         ),
         row("gemini-1*", "gemini-pro*", "gemini-2.0*", "gemini-2-*", base=OLD, sources=NO_THOUGHTS),
         row(

@@ -260,7 +260,11 @@ class Requests(Turns):
         if not w.home:
             for doc, cache in w.marks[:-MOST_MARKS]:
                 del doc["cache_control"]
-                w.log.dropped("cache", cache.at, f"{MOST_MARKS} marks at most; the last ones stay")
+                w.log.dropped(
+                    "cache",
+                    cache.at,
+                    f"{self.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
+                )
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}

@@ -209,7 +209,11 @@ class Responses(Requests):
         extras = cite.extras
         if extras is None or "file_id" not in extras.fields:
             return cite
-        log.dropped("text.citations", f"{cite.at}/file_id", "only an answer names the file")
+        log.dropped(
+            "text.citations",
+            f"{cite.at}/file_id",
+            f"{self.name} has file_id in the citations of a response only",
+        )
         fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
         return replace(cite, extras=Extras(NAME, fields))
 

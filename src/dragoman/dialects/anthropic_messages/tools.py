@@ -119,7 +119,11 @@ class Tools(Blocks):
         mode = choice.mode
         if mode is None:
             mode = "auto"
-            w.log.invented("tool_choice", choice.at, "'auto', to say whether calls are parallel")
+            w.log.invented(
+                "tool_choice",
+                choice.at,
+                f"{self.name} has parallel tool calls in tool_choice only; written as 'auto'",
+            )
         out: dict[str, Json] = {"type": KINDS[mode]}
         if mode == "named":
             out["name"] = w.tool_name(choice.name or "", choice.at)

@@ -226,7 +226,7 @@ class Turns(Tools):
         if follows == "user" and w.facts.system_turns is False:
             return False
         if follows in ("user", "tool"):
-            why = "a system turn stands right before the assistant's turn here"
+            why = f"{self.name} requires a system turn right before the assistant turn"
             w.moved("message.position", messages[index].at, why)
         return True
 
@@ -238,12 +238,13 @@ class Turns(Tools):
                 self.omit_message(message, w.log)
             elif w.facts.system_turns is False:
                 # "role 'system' is not supported on this model"
-                why = f"a system turn is not supported by {w.model}; said by the user"
+                why = f"`system` role written as `user`: not supported by {w.model} in a turn"
                 w.log.approximated("message.role", message.at, why)
                 out.append(doc | {"role": "user"})
             elif not out or out[-1]["role"] == "assistant":
                 # Nothing of the user's to stand after: the words go on as the user's.
-                w.log.approximated("message.role", message.at, "said by the user here")
+                why = f"`system` role written as `user`: {self.name} has it only after a user turn"
+                w.log.approximated("message.role", message.at, why)
                 out.append(doc | {"role": "user"})
             elif out[-1]["role"] == "system":
                 # "role 'system' must precede an 'assistant' message", so there can be only one
@@ -276,7 +277,9 @@ class Turns(Tools):
             elif calls and not w.answer:
                 # Text after a call makes it unanswered: "`tool_use` ids were found without
                 # `tool_result` blocks immediately after"
-                w.log.approximated("content.order", block.at, "calls come last in a turn here")
+                w.log.approximated(
+                    "content.order", block.at, f"tool calls come last in {self.name}"
+                )
                 said.append(block)
             else:
                 (calls if calls else said).append(block)

@@ -185,7 +185,7 @@ class WriteBlocks(Dialect):
             out = {"type": "thinking", "thinking": text, "signature": signature.data}
             return self.emit(out, block, w.log)
         if not (w.home if block.extras is None else self.is_home(block.extras.dialect)):
-            why = "the signature is empty: nobody signed this reasoning"
+            why = f"{self.name} requires a reasoning signature; written as ''"
             w.log.invented("reasoning.signature", block.at, why)
         out = {"type": "thinking", "thinking": joined(block.content), "signature": ""}
         return self.emit(out, block, w.log)

@@ -148,7 +148,7 @@ class ParamFields(Turns):
         more: dict[str, Json] = {}
         if params.top_k is not None:
             more["top_k"] = params.top_k
-            w.moved("top_k", params.where("top_k"), "in Claude's words, for the model alone")
+            w.moved("top_k", params.where("top_k"), f"{self.name} has top_k in {MORE} only")
         if params.thinking is not None:
             self.write_thinking(out, more, params.thinking, w)
         if more:
@@ -166,7 +166,7 @@ class ParamFields(Turns):
                 said["budget_tokens"] = config.budget
             if config.display is not None:
                 said["display"] = config.display
-            w.moved("thinking", config.at, "in Claude's words, for the model alone")
+            w.moved("thinking", config.at, f"{self.name} has thinking in {MORE} only")
             more["thinking"] = self.emit(said, config, w.log)
         else:
             self.lose(config.extras, config.at, w.log)

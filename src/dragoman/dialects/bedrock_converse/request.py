@@ -188,7 +188,9 @@ class Requests(ParamFields):
         if choice is None:
             return config
         if not config and not w.home:
-            w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
+            w.log.dropped(
+                "tool_choice", choice.at, f"{self.name} requires tools beside tool_choice"
+            )
             return config
         if not w.home and is_excluded(choice, tree.params):
             w.log.approximated("tool_choice", choice.at, EXCLUDED)
@@ -199,7 +201,12 @@ class Requests(ParamFields):
         return config
 
     def invent_tool(self, name: str, at: str, w: Said) -> Json:
-        w.log.invented("tool", at, "what the conversation uses must be defined; it takes nothing")
+        w.log.invented(
+            "tool",
+            at,
+            f"{self.name} requires a definition of every tool that is called; "
+            "written without parameters",
+        )
         return {"toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NO_PARAMETERS}}}
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
@@ -220,7 +227,11 @@ class Requests(ParamFields):
             return
         surplus = {id(doc) for doc, _ in w.marks[:-MOST_MARKS]}
         for _, cache in w.marks[:-MOST_MARKS]:
-            w.log.dropped("cache", cache.at, f"{MOST_MARKS} marks at most; the last ones stay")
+            w.log.dropped(
+                "cache",
+                cache.at,
+                f"{self.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
+            )
         turns = [turn["content"] for turn in out["messages"]]
         for blocks in (out.get("toolConfig", {}).get("tools", []), out.get("system", []), *turns):
             blocks[:] = [block for block in blocks if id(block) not in surplus]

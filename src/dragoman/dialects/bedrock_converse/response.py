@@ -154,7 +154,9 @@ class Responses(Requests):
             out["serviceTier"] = {"type": tree.service_tier}
         if not w.home:
             out["metrics"] = {"latencyMs": 0}
-            log.invented("response.latency", "", "an answer tells its time; nobody took it")
+            log.invented(
+                "response.latency", "", f"{self.name} requires metrics.latencyMs; written as 0"
+            )
             self.lose(candidate.extras, candidate.at, log)
         return self.emit(out, tree, log)
 

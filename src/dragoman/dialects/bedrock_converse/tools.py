@@ -102,7 +102,7 @@ class Tools(ReadBlocks, WriteBlocks):
         if tool.description or (tool.description is not None and w.home):
             spec["description"] = tool.description
         elif tool.description is not None:
-            w.log.approximated("tool", tool.at, "an empty description is left out")
+            w.log.approximated("tool", tool.at, f"an empty description is omitted in {self.name}")
         if tool.schema is not None or not w.home:
             spec["inputSchema"] = {"json": self.write_schema(tool, w)}
         strict = tool.strict

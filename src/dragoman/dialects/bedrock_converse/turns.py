@@ -101,7 +101,11 @@ class Turns(Tools):
         """ "A text block must be included when using documents." """
         kinds = {kind for block in content for kind in block}
         if "document" in kinds and "text" not in kinds:
-            w.log.invented("text.empty", at, f"a document is never alone here: {SILENCE!r}")
+            w.log.invented(
+                "text.empty",
+                at,
+                f"{self.name} requires a text beside a document; written as {SILENCE!r}",
+            )
             content.append({"text": SILENCE})
 
     def write_turn(self, message: Message, w: Said) -> dict[str, Json]:
@@ -111,7 +115,7 @@ class Turns(Tools):
             blocks = self.fit_assistant(content, w)
         said = "user" if role == "tool" else role
         if said == "system" and w.facts.system_turns is False:
-            why = f"a system turn is not supported by {w.model}; said by the user"
+            why = f"`system` role written as `user`: not supported by {w.model} in a turn"
             w.log.approximated("message.role", message.at, why)
             said = "user"
         return self.emit({"role": said, "content": self.write_blocks(blocks, w)}, message, w.log)
@@ -126,7 +130,9 @@ class Turns(Tools):
             elif calls and not w.answer:
                 # Claude takes a call with text after it for one that was not answered.
                 if not isinstance(block, Hosted | Raw):  # which are not said at all
-                    w.log.approximated("content.order", block.at, "calls come last in a turn here")
+                    w.log.approximated(
+                        "content.order", block.at, f"tool calls come last in {self.name}"
+                    )
                 said.append(block)
             else:
                 (calls if calls else said).append(block)

@@ -78,7 +78,11 @@ class WriteBlocks(Dialect):
                 if cache is not None:
                     self.write_mark(out, cache, w)
             elif cache is not None:
-                w.log.dropped("cache", cache.at, "what it marks is not said here")
+                w.log.dropped(
+                    "cache",
+                    cache.at,
+                    f"the block with this cache mark is not supported by {self.name}",
+                )
         return out
 
     def write_mark(self, out: list[Json], cache: Cache, w: Said) -> None:
@@ -207,10 +211,16 @@ class WriteBlocks(Dialect):
             for part in parts:
                 if isinstance(part, Text | Media | Passage) and part.cache is not None:
                     if cache is None:
-                        w.log.approximated("cache", part.cache.at, "the mark is behind the result")
+                        w.log.approximated(
+                            "cache",
+                            part.cache.at,
+                            f"{self.name} has cache marks after whole results only",
+                        )
                         cache = part.cache
                     else:
-                        w.log.dropped("cache", part.cache.at, "a result bears one mark")
+                        w.log.dropped(
+                            "cache", part.cache.at, f"{self.name} writes one cache mark per result"
+                        )
             docs = (self.write_block(part, w) for part in parts)
             inner["content"] = [doc for doc in docs if doc is not None]
         if result.is_error is True:
@@ -219,7 +229,11 @@ class WriteBlocks(Dialect):
             # Elsewhere it goes without saying: "only supported by Amazon Nova and Anthropic Claude"
             inner["status"] = "success"
         if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+            w.log.dropped(
+                "tool_result.name",
+                result.at,
+                f"{self.name} has no field for the tool name of a result",
+            )
         return self.emit({"toolResult": inner}, result, w.log), cache
 
     def write_passage(self, block: Passage, w: Said) -> Json:
@@ -263,7 +277,10 @@ class WriteBlocks(Dialect):
         if name is not None:
             given = document_name(name, w.documents)
             if given != name:
-                why = f"{name!r} is no name for a document here, or another's; {given!r} is one"
+                why = (
+                    f"{name!r} is used already or not allowed as a document name in {self.name}; "
+                    f"written as {given!r}"
+                )
                 w.log.renamed("media.title", block.at, why)
             if block.filename is not None:
                 w.log.dropped("media.filename", block.at, f"a document has one name in {self.name}")
@@ -274,7 +291,11 @@ class WriteBlocks(Dialect):
             )
         else:
             given = numbered("document", w.documents)
-            w.log.invented("media.title", block.at, f"a document needs a name; it is {given!r}")
+            w.log.invented(
+                "media.title",
+                block.at,
+                f"{self.name} requires the name of a document; written as {given!r}",
+            )
         w.documents.add(given)
         out["name"] = given
 

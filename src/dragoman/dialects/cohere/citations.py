@@ -175,14 +175,22 @@ class Citations(Documents):
         """What of a citation is not carried: its place in the source, above all."""
         rest = (cite.document, cite.location, cite.signature, cite.file_id, cite.filename)
         if cite.span is None:
-            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
+            w.log.approximated(
+                "text.citations",
+                cite.at,
+                f"{self.name} requires the span of a citation; written as the whole text",
+            )
         elif (
             any(part is not None for part in rest)
             or cite.kind == "document"
             or (cite.kind == "passage" and cite.url is None)
             or (cite.kind == "url" and cite.quote is not None)
         ):
-            w.log.approximated("text.citations", cite.at, "a source has an id, a title and a text")
+            w.log.approximated(
+                "text.citations",
+                cite.at,
+                f"the source of a citation in {self.name} has only an id, a title and a text",
+            )
 
 
 def usual_keys(text: str, span: tuple[int, int] | None, index: int | None) -> dict[str, Json]:

@@ -52,7 +52,7 @@ class CohereWriting(Writing):
             given = f"{passage.source}#{number}"
         self.known.add(given)
         if number > 1:
-            why = f"ids of documents are unique; this one is {given!r} here"
+            why = f"cohere requires unique document ids; written as {given!r}"
             self.log.approximated("passage", passage.at, why)
         return given
 
@@ -134,7 +134,11 @@ class Documents(Dialect):
             if block.source or w.home:
                 out["id"] = w.document_id(block)
             elif not w.home:
-                w.log.approximated("passage", block.at, "a document without an id is a plain one")
+                w.log.approximated(
+                    "passage",
+                    block.at,
+                    f"{self.name} writes a document without an id as a plain object",
+                )
         elif isinstance(block, Media):
             text, title = self.text_of(block, w), block.title
         else:

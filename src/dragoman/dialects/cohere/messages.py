@@ -215,10 +215,10 @@ class Messages(Parts):
             if w.home:
                 pass
             elif not last:
-                why = "documents stand beside the conversation here"
+                why = f"{self.name} has documents beside the messages only"
                 w.log.moved("message.position", block.at, why)
             elif said:
-                why = "documents stand beside the question here, before it"
+                why = f"documents come before the text of the last turn in {self.name}"
                 w.log.approximated("content.order", block.at, why)
             w.documents.append(self.write_beside(block, w))
         return rest
@@ -354,7 +354,7 @@ class Messages(Parts):
         out: list[Json] = []
         for block in message.content:
             if not isinstance(block, ToolResult):
-                raise Malformed("a tool message holds tool results", block.at)
+                raise Malformed("only tool results are allowed in a tool message", block.at)
             out.append(self.write_result(block, w))
         return out
 
@@ -388,7 +388,11 @@ class Messages(Parts):
         if w.home and words is not None and is_kept(words):
             return content  # it was no mark when it was read
         if result.is_error:
-            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                f"{self.name} has no error flag; the text begins with '[tool error]'",
+            )
             if self.spelling(result).get("mark") == "alone":
                 words = None
             mark = mark_error(None if words is None else words.text)
@@ -396,14 +400,22 @@ class Messages(Parts):
                 return [Text(mark, at=result.at), *content]
             content[0] = replace(words, text=mark)
         elif words is not None and is_marked(words.text):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             content[0] = replace(words, text=mark_plain(words.text))
         return content
 
     def mark_first(self, part: dict[str, Json], result: ToolResult, w: CohereWriting) -> None:
         """A text that comes first because what stood before it is not written here."""
         if part.get("type") == "text" and is_marked(part["text"]):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             part["text"] = mark_plain(part["text"])
 
     def holds_all(self, result: ToolResult) -> bool:
@@ -419,7 +431,10 @@ class Messages(Parts):
         for block in content:
             if isinstance(block, Media) and is_image(block):
                 w.hoisted.append(self.write_image(block, w))
-                why = "a result is texts and documents; this follows in a user turn"
+                why = (
+                    f"{self.name} allows only texts and documents in a tool result; "
+                    "written in a user turn"
+                )
                 w.moved("tool_result.content", block.at, why)
         return [block for block in content if not is_image(block)]
 
@@ -437,7 +452,9 @@ class Messages(Parts):
 
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""
-        w.log.approximated("media", block.at, "a document without a title is a text in a result")
+        w.log.approximated(
+            "media", block.at, f"{self.name} writes a document without a title as text in a result"
+        )
         lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",

@@ -97,7 +97,11 @@ class Parts(Citations):
                 found = [block.text]
             case Passage() | Media() if is_document(block):
                 code = "passage" if isinstance(block, Passage) else "media"
-                log.approximated(code, block.at, "a document is plain text here")
+                log.approximated(
+                    code,
+                    block.at,
+                    f"{self.name} has plain text only; the document is written as text",
+                )
                 if isinstance(block, Media):
                     lose_labels(block, "plain text has", log)
                 found = self.texts_of(block, w)

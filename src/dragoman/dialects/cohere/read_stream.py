@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WORDS = {"text": "text", "thinking": "thinking"}
 BESIDE = ("content", "tool_plan", "tool_calls", "citations")
-IN_TURNS = "texts, a plan and calls came in another order; at rest each has its place"
+IN_TURNS = "text, plan and tool calls came in another order in the stream than in the document"
 
 
 def keys(*inside: str, **objects: Keys) -> Keys:

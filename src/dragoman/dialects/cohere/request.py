@@ -144,7 +144,7 @@ class Requests(Tools):
         """All tools are strict here, or none is."""
         strict = [tool for tool in tools if tool.strict]
         functions = [tool for tool in tools if tool.kind != "hosted"]
-        why = "all tools are strict here, or none is"
+        why = f"{self.name} requires all tools to be strict, or none"
         if strict and strict == functions:
             said = [tool["function"].get("parameters") for tool in out["tools"]]
             why = "" if w.home else why_not_strict(said)
@@ -198,9 +198,9 @@ def why_not_strict(schemas: list[Json]) -> str:
     parameter must be specified", and "a maximum of 200 fields across all tools".
     """
     if not all(schema.get("required") for schema in schemas if schema.__class__ is dict):
-        return "a strict tool needs a parameter that is required here"
+        return "cohere requires a required parameter in every strict tool"
     if sum(map(fields_in, schemas)) > MOST_FIELDS:
-        return f"strict tools have at most {MOST_FIELDS} parameters here, all in all"
+        return f"cohere allows at most {MOST_FIELDS} parameters in all strict tools together"
     return ""
 
 

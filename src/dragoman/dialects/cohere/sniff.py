@@ -107,7 +107,7 @@ def weigh_settings(e: Evidence, doc: dict[str, Json]) -> None:
     if doc.get("tool_choice") in (REQUIRED, NONE):
         e.speaks_for("a tool choice in capitals", 0.9)
     if thinking.__class__ is dict and "token_budget" in thinking:
-        e.speaks_for("a token budget of thoughts", 0.9)
+        e.speaks_for("a token budget of reasoning", 0.9)
     if form.__class__ is dict and form.get("type") == "json_object" and "json_schema" in form:
         e.speaks_for("an object with a schema", 0.8)
 
@@ -118,9 +118,9 @@ def weigh_turns(e: Evidence, messages: list[Json]) -> None:
         for part in objects(message.get("content")):
             if part.get("type") == "thinking":
                 if part.get("thinking").__class__ is not str or "signature" in part:
-                    e.speaks_against("a thought of another form", 0.9)
+                    e.speaks_against("reasoning in another form", 0.9)
                 elif message.get("tool_calls") is not None:
-                    e.speaks_for("a thought beside calls", 0.6)
+                    e.speaks_for("reasoning beside tool calls", 0.6)
             elif part.get("type") == "document":
                 document = part.get("document")
                 if document.__class__ is dict and "data" in document:

@@ -55,7 +55,11 @@ class Tools(Messages):
         self.lose(tree.extras, tree.at, log)
         for tool in tree.tools:
             if tool.strict:
-                log.dropped("tool.strict", tool.at, "a request says whether tools are strict")
+                log.dropped(
+                    "tool.strict",
+                    tool.at,
+                    f"{self.name} has strict tools as a field of requests only",
+                )
         return self.write_tool_list(tree.tools, w)
 
     def write_tool_list(self, tools: Sequence[Tool], w: CohereWriting) -> list[Json]:

@@ -215,7 +215,7 @@ class Requests(Responses):
         if found is None or found == source.media_type or not found.startswith("image/"):
             return super().write_address(block, w)
         say = w.log.invented if source.media_type is None else w.log.approximated
-        say("media.type", block.at, f"the data are {found}, as their first bytes tell")
+        say("media.type", block.at, f"the first bytes of the data are those of {found}")
         return data_uri(found, source.value)
 
     # -- requests, tools, choice ------------------------------------------------------------
@@ -229,7 +229,11 @@ class Requests(Responses):
         if out.get("reasoning", {}).get("effort", "none") != "none":
             out["include"] = [THOUGHT]
             at = "" if thinking is None else thinking.at
-            log.invented("thinking.display", at, "thoughts must be asked for to be in the answer")
+            log.invented(
+                "thinking.display",
+                at,
+                f"{self.name} returns reasoning only if `include` asks for it",
+            )
         return out
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:

@@ -80,7 +80,7 @@ class Answers(Requests):
         role = doc.get("role")
         if role is not None and role != "assistant":
             role = need_str(doc, "role", where)
-            raise Malformed(f"unknown role {role!r}; an answer is the assistant's", where)
+            raise Malformed(f"unknown role {role!r}; the role of a response is 'assistant'", where)
         spelling: dict[str, Json] = {} if role is not None else {"role": None}
         content = doc.get("content")
         blocks: list[Block] = []
@@ -156,7 +156,7 @@ class Answers(Requests):
         if reasoning and THOUGHT in out:
             for block in message.content:
                 if isinstance(block, Reasoning):
-                    why = "only the first answer has its thoughts here"
+                    why = f"{self.name} has reasoning in the first candidate only"
                     w.log.dropped("reasoning", block.at, why)
         elif reasoning:
             out[THOUGHT] = joined(reasoning)

@@ -133,13 +133,18 @@ class CopilotReader(StreamReader):
         self.text = self.thinking = None
 
     def out_of_order(self, at: str) -> None:
-        why = "thoughts, text and calls came in turns; at rest each has its place"
+        why = (
+            "reasoning, text and tool calls were interleaved in the stream; "
+            "the document has one field for each"
+        )
         self.notes.append(("stream.order", at, why))
 
     def message(self, doc: dict[str, Json], events: list[Event]) -> None:
         role = need_str(doc, "role", "")
         if role != "assistant":
-            raise Malformed(f"unknown role {role!r}; an answer is the assistant's", "/role")
+            raise Malformed(
+                f"unknown role {role!r}; the role of a response is 'assistant'", "/role"
+            )
         text = self.texts(doc)
         if self.text is None:
             if self.spoke or self.calls:
@@ -169,7 +174,9 @@ class CopilotReader(StreamReader):
             call = self.latest[name] = Call(block, self.open(block, events))
             self.calls.append(call)
         if text and not call.open:
-            raise Malformed("more arguments for a call that had all of them", "/arguments")
+            raise Malformed(
+                "more arguments arrived for a tool call that was complete", "/arguments"
+            )
         if text:
             call.said.add(text)
             call.length += len(text)
@@ -191,7 +198,7 @@ class CopilotReader(StreamReader):
 
     def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
         if not self.began:
-            raise Malformed("the end of an answer that has not begun")
+            raise Malformed("the end of a response that has not begun")
         if isinstance(doc.get("response"), dict):
             self.final = self.with_what_was_said(doc["response"])
         if self.final is not None:
@@ -269,7 +276,7 @@ class CopilotReader(StreamReader):
     def catch_up_text(self, block: Block, said: Said, final: str, events: list[Event]) -> None:
         rest = said.lacks(final)
         if rest is None or (isinstance(block, Text) and block.text != final):
-            why = "in the end it is another text than came bit by bit"
+            why = "the final text differs from the streamed text"
             self.notes.append(("stream.text", block.at, why))
         elif rest:
             current = self.text if isinstance(block, Text) else self.thinking
@@ -288,12 +295,14 @@ class CopilotReader(StreamReader):
             return self.at_once(block, 0, events)
         call = came.popleft()
         if call.name != block.name:
-            self.notes.append(("stream.text", block.at, "in the end it is another call"))
+            self.notes.append(
+                ("stream.text", block.at, "the final tool call differs from the streamed one")
+            )
         rest = call.said.lacks(block.arguments)
         if rest and call.open:
             events.append(Delta(call.index, rest))
         elif (rest or rest is None) and not is_same(str(call.said), block.arguments):
-            why = "in the end these are other arguments than came bit by bit"
+            why = "the final arguments differ from the streamed arguments"
             self.notes.append(("stream.text", block.at, why))
         return call.index
 

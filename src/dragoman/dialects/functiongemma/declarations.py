@@ -95,9 +95,9 @@ class Declarations(Gemma):
         written = self.declare(tool, w.tool_name(tool.name, tool.at), w.log)
         self.lose_tool(tool, w.log)
         if tool.description == "" and tool.kind != "custom":
-            w.log.dropped("text.empty", tool.at, "an empty description is none here")
+            w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {self.name}")
         if written.unsaid:
-            why = f"a declaration does not say all of it: {', '.join(written.unsaid)}"
+            why = f"a declaration of {self.name} has no notation for: {', '.join(written.unsaid)}"
             w.log.approximated("tool.schema", tool.at, why)
         return respelled(self, tool, written.text, w.log, losses)
 

@@ -153,12 +153,12 @@ class Reading(Declarations):
         pieces, end = self.read_pieces(scan, 0)
         for piece in pieces:
             if isinstance(piece.block, ToolResult):
-                raise Malformed("an answer holds no function responses", "/text")
+                raise Malformed("function responses are not allowed in a response", "/text")
         start = pieces[0].start if pieces else 0
         blocks, last = self.read_blocks(scan, pieces)
         rest = text[last:]
         if text[end:].strip() and AFTER.fullmatch(text, end + len(END)) is None:
-            Reader(text, "/text", end).fail("text behind the end of the turn")
+            Reader(text, "/text", end).fail("text after the end of the turn")
         stop = None
         if RESPOND in rest:
             stop = Stop("tool-call", RESPOND, self.name)
@@ -335,7 +335,7 @@ class Reading(Declarations):
                     return out, text.find(END, until) if reader.see(END) else len(text)
                 block = self.read_answer(scan, reader, until)
             else:
-                reader.fail(f"{found[0]} cannot stand here")
+                reader.fail(f"{found[0]} is not allowed at this point")
             out.append(Piece(block, until, reader.pos))
             pos = reader.pos
 

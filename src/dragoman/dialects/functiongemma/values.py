@@ -222,8 +222,8 @@ class Reader:
         elif NUMBER.fullmatch(word) and len(word) < 4000:
             value = float(word) if any(c in word for c in ".eE") else int(word)
             if value.__class__ is float and not math.isfinite(value):
-                self.fail("a number beyond all bounds")
+                self.fail("a number out of range")
         else:
-            self.fail("expected a value (strings stand between <escape>)")
+            self.fail("expected a value (strings are enclosed in <escape>)")
         self.pos += len(word)
         return value

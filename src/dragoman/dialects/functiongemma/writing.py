@@ -78,7 +78,7 @@ class Texts(Reading):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         if not tree.candidates:
-            raise Unsayable("there is no answer", tree.at)
+            raise Unsayable("the response has no candidate to write", tree.at)
         w = self.writing(log, tree.dialect)
         if tree.usage is not None:
             self.lack("usage", tree.usage.at, log)
@@ -155,7 +155,11 @@ class Texts(Reading):
         after = ""
         for index, message in enumerate(messages):
             if message.role == "developer":
-                log.approximated("message.role", message.at, "the system prompt is the developer's")
+                log.approximated(
+                    "message.role",
+                    message.at,
+                    f"{self.name} writes the system prompt as `developer`",
+                )
             if index:
                 self.merge_prompt(message, log)
             self.lose(message.extras, message.at, log)
@@ -183,7 +187,10 @@ class Texts(Reading):
     ) -> None:
         at = messages[0].at if messages else ""
         if words != usual:
-            why = "a sentence stands before declarations: 'You are a model that can ...'"
+            why = (
+                f"{self.name} requires a sentence before the declarations: "
+                "'You are a model that can ...'"
+            )
             log.moved("system.trigger", at, why)
         elif system_of(usual, True) != words:
             why = "the sentence before the declarations belongs to the format, not to the prompt"
@@ -200,7 +207,9 @@ class Texts(Reading):
                 case "tool":
                     for block in message.content:
                         if not isinstance(block, ToolResult):
-                            raise Malformed("a tool message holds tool results", block.at)
+                            raise Malformed(
+                                "only tool results are allowed in a tool message", block.at
+                            )
                         pieces.append(Piece("tool", self.write_result(block, names, w), after))
                     continue
                 case "assistant":
@@ -217,7 +226,7 @@ class Texts(Reading):
                     )
                 case "system":
                     if pieces and not w.home:
-                        why = "only the first system prompt is one; this is the developer's"
+                        why = f"{self.name} has one system prompt; written as `developer`"
                         w.log.approximated("message.role", message.at, why)
                     kind, text = "developer", self.write_said(message, w)
                 case role:
@@ -241,7 +250,9 @@ class Texts(Reading):
         """The official template trims every text; what is nothing but space is empty."""
         bare = text.strip()
         if bare and bare != text:
-            log.approximated("text.space", at, "white space around a text is not kept here")
+            log.approximated(
+                "text.space", at, f"{self.name} does not keep white space around a text"
+            )
         return defuse(bare, at, log, control)
 
     def write_assistant(self, message: Message, w: Writing) -> str:
@@ -276,7 +287,9 @@ class Texts(Reading):
         custom = call.kind == "custom"
         values.write({"input": call.arguments} if custom else object_of(call, log))
         if values.sorted:
-            log.approximated("tool_call.arguments", call.at, "the keys are sorted by name here")
+            log.approximated(
+                "tool_call.arguments", call.at, f"{self.name} sorts the keys of the arguments"
+            )
         values.out.append(CALLED)
         return values.text()
 
@@ -284,13 +297,25 @@ class Texts(Reading):
         log, called = w.log, result.call_id
         losses = len(log.losses)
         if called is not None:
-            log.dropped("tool_call.id", result.at, "results answer calls by name and order here")
+            log.dropped(
+                "tool_call.id",
+                result.at,
+                f"{self.name} has no field for call ids; results match calls by name and order",
+            )
         name = result.name
         if name is None and (name := names.get(called or "")) is None:
             name = "tool"
-            log.invented("tool_result.name", result.at, "a result names its tool: 'tool'")
+            log.invented(
+                "tool_result.name",
+                result.at,
+                f"{self.name} requires the tool name of a result; written as 'tool'",
+            )
         elif result.name is None and called is None:
-            log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
+            log.invented(
+                "tool_result.name",
+                result.at,
+                f"{self.name} requires the tool name of a result; written as {name!r}",
+            )
         self.lose(result.extras, result.at, log)
         text = self.say_result(result, w.tool_name(name, result.at), w)
         return text if result.extras is None else respelled(self, result, text, log, losses)
@@ -315,17 +340,28 @@ class Texts(Reading):
     ) -> dict[str, Json]:
         """A result as an object: its own, or its text as the only ``value``."""
         if result.is_error:
-            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                f"{self.name} has no error flag; the text begins with '[tool error]'",
+            )
             return {"value": mark_error(text)}
         if text is None:
             return {}
         if text.startswith("{") and (found := object_in(text)) is not None:
             if encode(found) != text.encode() or is_unsorted(found):
-                why = "a JSON object is said in the notation of the format: sorted, without blanks"
+                why = (
+                    f"a JSON object is written in the notation of {self.name}: "
+                    "sorted, without spaces"
+                )
                 w.log.approximated("tool_result", result.at, why)
             return found
         if is_marked(text):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             return {"value": mark_plain(text)}
         return {"value": text}
 

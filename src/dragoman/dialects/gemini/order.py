@@ -99,7 +99,7 @@ def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequ
     for place, origin in zip(places, wanted, strict=True):
         out[place] = run[origin]
         if place < origin:
-            why = "results stand in the order of their calls here"
+            why = f"{log.target} requires results in the order of their calls"
             log.moved("message.position", run[origin].at, why)
     return out
 

@@ -301,7 +301,7 @@ class GeminiReader(StreamReader):
             return
         events += [Cite(part.index, cite) for cite in block.citations]
         if not part.open:
-            why = "what a text cites comes when the text has been closed"
+            why = "a citation arrived after the end of its text"
             self.notes.append(("stream.order", block.citations[0].at, why))
 
     def is_whole(self) -> bool:

@@ -50,7 +50,6 @@ USUAL = frozenset(
 USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature"})
 CONFIG = "/generationConfig"
 ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
-LEVEL_ALONE = "the level says how much to think, and nothing else"
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
 LEVELS = ("minimal", "low", "medium", "high")
 UNSPECIFIED = "THINKING_LEVEL_UNSPECIFIED"
@@ -282,7 +281,7 @@ class Requests(Tools):
             return params
         if choice is not None and choice.mode == "none":
             return params
-        why = "models before Gemini 3 take no demanded form of the answer beside tools"
+        why = "models before Gemini 3 do not support a response schema together with tools"
         log.dropped("output", form.at, why)
         return replace(params, output=None)
 

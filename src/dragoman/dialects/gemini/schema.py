@@ -47,7 +47,11 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
         schema = parameters(tool, w.log)
     elif "type" not in schema and COMBINED.isdisjoint(schema):
         # "functionDeclaration parameters schema should be of type OBJECT"
-        w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+        w.log.invented(
+            "tool.schema",
+            tool.at,
+            f"{w.log.target} requires the type of a schema; written as 'object'",
+        )
         schema = {"type": "object", **schema}
     if not w.own:
         out["parametersJsonSchema"] = schemas.portable(schema).told(tool, w.log)
@@ -55,10 +59,10 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
     compiled = schemas.openapi(schema)
     own = compiled.schema
     if own.get("type") != "OBJECT":
-        _cut(tool, "only an object can be described, not alternatives of it", w.log)
+        _cut(tool, f"{w.log.target} requires the schema of one object, no alternatives", w.log)
     elif "properties" not in own:
         # "parameters.properties: should be non-empty for OBJECT type"
-        _cut(tool, "a function that takes nothing has no parameters", w.log)
+        _cut(tool, f"{w.log.target} does not allow parameters without properties", w.log)
     else:
         out["parameters"] = compiled.told(tool, w.log)
 

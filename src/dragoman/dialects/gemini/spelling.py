@@ -46,7 +46,9 @@ def pick(doc: dict[str, Json], key: str) -> tuple[Json, str]:
     other = SNAKE.get(key, key)
     if key in doc:
         if other in doc and other != key:
-            raise Malformed(f"said twice, as {key!r} and as {other!r}")  # nor does the API choose
+            raise Malformed(
+                f"given twice, as {key!r} and as {other!r}; remove one of them"
+            )  # nor does the API choose
         return doc[key], key
     return (doc[other], other) if other in doc else (None, key)
 

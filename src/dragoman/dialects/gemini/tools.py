@@ -177,7 +177,11 @@ class Tools(Turns):
         if choice.mode == "named":
             config["allowedFunctionNames"] = [w.tool_name(choice.name or "", choice.at)]
             if choice.kind == "hosted":
-                w.log.approximated("tool_choice", choice.at, "only functions can be demanded here")
+                w.log.approximated(
+                    "tool_choice",
+                    choice.at,
+                    f"{self.name} can require functions only, no hosted tools",
+                )
         elif choice.allowed is not None:
             self.write_allowed(config, choice, choice.allowed, w)
         return self.emit({"functionCallingConfig": config}, choice, w.log)
@@ -194,8 +198,12 @@ class Tools(Turns):
         """ "allowedFunctionNames [...] should only be set when the Mode is ANY or VALIDATED." """
         if choice.mode == "auto" and not w.home:
             config["mode"] = "VALIDATED"
-            why = "a subset can only be named where calls follow their schemas"
+            why = f"{self.name} allows a subset of tools only with mode VALIDATED or ANY"
             w.log.approximated("tool_choice.allowed", choice.at, why)
         elif len(allowed) == 1 and not w.home:
-            w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
+            w.log.approximated(
+                "tool_choice.allowed",
+                choice.at,
+                f"{self.name} requires a call of the one allowed tool",
+            )
         config["allowedFunctionNames"] = [w.tool_name(name, choice.at) for name in allowed]

@@ -263,7 +263,8 @@ class Turns(WriteParts):
         if extras is not None and self.is_home(extras.dialect):
             joined = False  # a content has fields, and a result in it has none
         if message.role == "system" and not w.home:
-            w.log.approximated("message.role", message.at, "said by the user here")
+            why = f"`system` role written as `user`: {self.name} has it only at the beginning"
+            w.log.approximated("message.role", message.at, why)
         parts = self.write_parts(message.content, w, called)
         if message.role == "assistant" and not w.home and follows_model(out):
             if has_call(parts) or (out and has_call(out[-1]["parts"])):

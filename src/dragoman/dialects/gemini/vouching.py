@@ -20,7 +20,7 @@ from ...model import Json, Message, ToolCall
 
 WORD = "skip_thought_signature_validator"
 _hidden = re.compile(r".+?__thought__([A-Za-z0-9+/_-]+=*)", re.DOTALL).fullmatch
-WHY = "Gemini 3 takes no call without a signature; the word that Google allows stands in for it"
+WHY = "Gemini 3 requires a signature on a tool call; written as the placeholder that Google allows"
 
 
 def vouch(contents: list[Json], messages: Sequence[Message], log: Ledger) -> None:

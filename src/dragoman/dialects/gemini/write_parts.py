@@ -162,15 +162,19 @@ class WriteParts(ReadParts):
         if result.name is not None:
             name = w.tool_name(result.name, result.at)
             if name == known and not w.home:
-                why = "a result bears the name of its call here, and no other"
+                why = f"{self.name} has no name of a result beside the name of its call"
                 w.log.approximated("tool_result.name", result.at, why)
             return name
         if known is not None or w.home:
             return known
         if result.call_id is None and called:
-            why = "a result without an id answers the next call here"
+            why = f"{self.name} requires the call of a result; the next one is taken"
             w.log.invented("tool_call.id", result.at, why)
-        w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
+        w.log.invented(
+            "tool_result.name",
+            result.at,
+            f"{self.name} requires the tool name of a result; written as 'unknown'",
+        )
         return "unknown"
 
     def split_result(self, result: ToolResult, w: Writing) -> tuple[list[Text], list[Json]]:
@@ -190,7 +194,7 @@ class WriteParts(ReadParts):
     def hoist(self, result: ToolResult, parts: list[Json], w: Saying) -> None:
         """Media that the model does not take in a result go to the user's turn after it."""
         w.hoisted += [{"text": HOISTED.format(id=result.call_id or result.name)}, *parts]
-        why = "models before Gemini 3 take no media in a result; they follow in the user's turn"
+        why = "models before Gemini 3 do not support media in a tool result; written in a user turn"
         if result.call_id is not None:
             w.moved("tool_result.content", result.at, why)
         else:

@@ -117,7 +117,7 @@ class GeminiWriter(StreamWriter):
             if spoken.said[0] != event.place:
                 if event.place == "summary":
                     return b""  # reasoning is said once
-                why = "a thought was said in summary before it was said in full"
+                why = "the summary of the reasoning was streamed before its text"
                 self.log.approximated("stream.text", spoken.pieces.block.at, why)
             text = f"\n\n{text}"
         part: dict[str, Json] = {"text": text}

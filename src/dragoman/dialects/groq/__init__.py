@@ -73,7 +73,7 @@ class Groq(Compatible):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         found = MARKS.signs(doc)
         if doc.__class__ is dict and doc.get("reasoning_format") in FORMATS:
-            found["a format of thoughts"] = 0.8
+            found["a format of reasoning"] = 0.8
         return told_by(found, super().sniff(doc))
 
     def read_stream(self, whole: bool) -> StreamReader:

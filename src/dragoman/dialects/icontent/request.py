@@ -266,11 +266,11 @@ class Requests(ClientErrors, Write):
         if "speaker" not in doc and doc.get("error") is not None:
             return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
         if doc.get("speaker") != "ai":
-            raise Malformed("an answer is what the ai says", "/speaker")
+            raise Malformed("the speaker of a response is 'ai'", "/speaker")
         found: list[Message] = []
         self.read_content(doc, "", Known(), found)
         if len(found) != 1 or found[0].role != "assistant":
-            raise Malformed("an answer holds no tool results", "/blocks")
+            raise Malformed("tool results are not allowed in a response", "/blocks")
         message = Message("assistant", found[0].content, at="")
         metadata = maybe_dict(doc, "metadata", "") or {}
         at = "/metadata"

@@ -77,7 +77,7 @@ class ContentReader(StreamReader):
         if "speaker" not in doc and doc.get("error") is not None:
             return self.fail(self.dialect.read_error(doc))
         if need_str(doc, "speaker", "") != "ai":
-            raise Malformed("an answer is what the ai says", "/speaker")
+            raise Malformed("the speaker of a response is 'ai'", "/speaker")
         blocks = need_list(doc, "blocks", "")
         metadata = maybe_dict(doc, "metadata", "")
         more = {k: v for k, v in doc.items() if k not in ("speaker", "blocks", "metadata")}
@@ -141,7 +141,7 @@ class ContentReader(StreamReader):
         block = self.dialect.read_block(part.so_far(), f"/blocks/{part.index}", self.known)
         if isinstance(block, Reasoning):
             if block.summary:
-                why = "that it is a summary was said when it had been passed on"
+                why = "the stream marked the reasoning as a summary after its text"
                 self.notes.append(("stream.text", block.at, why))
             if block.signature is not None:
                 events.append(Signed(part.index, block.signature))
@@ -150,7 +150,7 @@ class ContentReader(StreamReader):
     def add_whole(self, doc: dict[str, Json], events: list[Event]) -> None:
         block = self.read_block(doc, 0)
         if isinstance(block, ToolResult):
-            raise Malformed("an answer holds no tool results", "/blocks")
+            raise Malformed("tool results are not allowed in a response", "/blocks")
         part = Part(doc, len(self.parts), self.whole)
         part.said.add(doc["thought"] if doc["type"] == "thinking" else "")
         self.parts.append(part)

@@ -62,10 +62,18 @@ class Write(Read):
             own = out.get(key)
             if own.__class__ is dict and value.__class__ is dict:
                 for name in own.keys() & value.keys():
-                    log.dropped("extras", f"{node.at}/{key}/{escape(name)}", "said otherwise here")
+                    log.dropped(
+                        "extras",
+                        f"{node.at}/{key}/{escape(name)}",
+                        f"{self.name} has another value in this field",
+                    )
                 fields[key] = {name: v for name, v in value.items() if name not in own}
             elif key in out:
-                log.dropped("extras", f"{node.at}/{escape(key)}", "said otherwise here")
+                log.dropped(
+                    "extras",
+                    f"{node.at}/{escape(key)}",
+                    f"{self.name} has another value in this field",
+                )
             else:
                 fields[key] = value
         return super().emit(out, replace(node, extras=replace(extras, fields=fields)), log)
@@ -86,7 +94,7 @@ class Write(Read):
         doc: dict[str, Json] = {}
         if message.role == "tool":
             if len(message.content) != 1 or not isinstance(message.content[0], ToolResult):
-                raise Malformed("a tool message holds one tool result", message.at)
+                raise Malformed("only one tool result is allowed in a tool message", message.at)
             doc["speaker"] = "tool"
             doc["blocks"] = self.write_result(message.content[0], w)
             if self.spelling(message).get("role"):
@@ -224,7 +232,9 @@ class Write(Read):
                 else:
                     self.join_text(block.at, w.log)
                     if media:
-                        w.log.approximated("content.order", block.at, "images follow the text here")
+                        w.log.approximated(
+                            "content.order", block.at, f"images follow the text in {self.name}"
+                        )
                 texts.append(block)
             elif isinstance(block, Media):
                 media += self.write_media(block, w)

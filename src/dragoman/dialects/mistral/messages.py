@@ -98,14 +98,20 @@ class Messages(Parts):
                 out.append(message)  # for what is lost with it
                 continue
             if message.role == "system" and before in ("assistant", "tool"):
-                why = "the system speaks only at the beginning or behind a user here"
+                why = (
+                    f"`system` role written as `user`: {self.name} has it only at the "
+                    "beginning or after a user turn"
+                )
                 w.log.approximated("message.role", message.at, why)
                 message = replace(message, role="user")
             if message.role == "user" and before == "tool":
                 if not super().write_history([message], self.writing(Ledger(), None)):
                     out.append(message)  # nothing of it can be said here
                     continue
-                why = f"the model answers before a user goes on here, by saying {SILENCE!r}"
+                why = (
+                    f"{self.name} requires an assistant turn between tool results and a user turn; "
+                    f"written as {SILENCE!r}"
+                )
                 w.log.invented("message.empty", message.at, why)
                 out.append(Message("assistant", (Text(SILENCE, at=message.at),), at=message.at))
             out.append(message)

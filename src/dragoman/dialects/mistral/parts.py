@@ -117,7 +117,7 @@ class Parts(OpenAIChat):
         if source.kind == "file":
             if block.kind != "document":
                 w.log.approximated(
-                    "media", block.at, f"{self.name} is not told what a stored file is"
+                    "media", block.at, f"{self.name} has no field for the kind of a stored file"
                 )
             return {"type": "file", "file_id": source.value}
         out: dict[str, Json] = {"type": "document_url", "document_url": url_of(source)}

@@ -48,7 +48,12 @@ class Requests(Messages):
         last = tree.messages[-1] if tree.messages else None
         if last is not None and last.role == "system" and not home:
             # "Expected last role User or Tool (or Assistant with prefix True) for serving"
-            log.approximated("message.role", last.at, "a user speaks last here")
+            log.approximated(
+                "message.role",
+                last.at,
+                f"`system` role written as `user`: {self.name} requires a "
+                "user or tool turn at the end",
+            )
             last = replace(last, role="user")
             tree = replace(tree, messages=(*tree.messages[:-1], last))
         out: Json = super().write_request(replace(tree, prefill=None), log)
@@ -69,5 +74,5 @@ class Requests(Messages):
         """A last message that is not written leaves the conversation to the turn before it."""
         if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
             messages[-1]["prefix"] = True
-            why = "the last message is not written, and the model goes on with the turn before it"
+            why = "the last message is omitted; the model continues the turn before it"
             log.approximated("prefill", last.at, why)

@@ -239,7 +239,7 @@ class MistralWriter(ChatWriter):
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
                 return b""  # reasoning is said once here
             if (at := self.parted.pop(index, None)) is not None and index in self.parts:
-                why = "a call came among it, and what follows is another thought here"
+                why = "a tool call interrupted the reasoning; the rest is written as another block"
                 self.log.moved("stream.order", at, why)
             number = self.reasoning[index]
             self.voices[number].said.add(TEXT)

@@ -221,7 +221,7 @@ class Messages(Dialect):
                 continue
             for block in message.content:
                 if not isinstance(block, ToolResult):
-                    raise Malformed("a tool message holds tool results", block.at)
+                    raise Malformed("only tool results are allowed in a tool message", block.at)
                 self.lose(message.extras, message.at, w.log)
                 out.append(self.write_result(block, hoisted, w))
         return out + hoisted
@@ -291,10 +291,18 @@ class Messages(Dialect):
                 self.lose(block.extras, block.at, w.log)
         said = self.join_result(texts, w)
         if result.is_error:
-            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                f"{self.name} has no error flag; the text begins with '[tool error]'",
+            )
             said = mark_error(said)
         elif said is not None and is_marked(said):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             said = mark_plain(said)
         spelling = self.spelling(result)
         doc: dict[str, Json] = {"role": "tool"}
@@ -325,7 +333,7 @@ class Messages(Dialect):
             return
         known = doc.get("tool_call_id")
         for block in images:
-            why = "a model sees the images of a user; this follows in a turn of one"
+            why = f"{self.name} has images in user turns only; written in a user turn"
             if known is None:
                 w.log.approximated("tool_result.content", block.at, why)
             else:
@@ -345,7 +353,11 @@ class Messages(Dialect):
                 doc["tool_name"] = name
             return
         if result.name is not None and result.name == called:
-            w.log.approximated("tool_result.name", result.at, "it goes by the name of its call")
+            w.log.approximated(
+                "tool_result.name",
+                result.at,
+                f"{self.name} has no name of a result beside the name of its call",
+            )
         if (name := result.name or called) is not None:
             doc["tool_name"] = name
 

@@ -78,7 +78,10 @@ class OllamaReader(StreamReader):
     def add(self, key: str, text: str, events: list[Event]) -> None:
         if self.open is None or self.open[0] != key:
             if key in self.said or self.calls or (key == "thinking" and "content" in self.said):
-                why = "thoughts, text and calls came in turns; at rest each has its place"
+                why = (
+                    "reasoning, text and tool calls were interleaved in the stream; "
+                    "the document has one field for each"
+                )
                 self.notes.append(("stream.order", "/message", why))
             self.shut(events)
             at = f"/message/{key}"

@@ -429,7 +429,10 @@ class ChatReader(StreamReader):
         return any(RANKS.get(said, 0) > rank for said in speaker.said)
 
     def out_of_order(self, speaker: Speaker) -> None:
-        why = "thoughts, text and calls came in turns; at rest each has its place"
+        why = (
+            "reasoning, text and tool calls were interleaved in the stream; "
+            "the document has one field for each"
+        )
         self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
 
     def text_block(self, speaker: Speaker, key: str) -> Block:
@@ -466,11 +469,11 @@ class ChatReader(StreamReader):
             where = f"/choices/{speaker.number}/message/tool_calls/{number}"
             self.late |= dict.fromkeys(CALL.others(doc, where))
         if index is not None and (SIGNED in doc or litellm_signature(doc) is not None):
-            why = "the signature of a call came behind its beginning"
+            why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
         if number in speaker.ended:
             if not is_blank(text):
-                raise Malformed("more arguments for a call that had all of them", at)
+                raise Malformed("more arguments arrived for a tool call that was complete", at)
         elif index is None and is_named(call):
             if speaker.highest > number:
                 self.out_of_order(speaker)
@@ -558,7 +561,7 @@ class ChatReader(StreamReader):
             self.begin_block(speaker, "function_call", hollow(block), events)
         if text:
             if "function_call" in speaker.ended:
-                raise Malformed("more arguments for a call that had all of them")
+                raise Malformed("more arguments arrived for a tool call that was complete")
             said.add(text)
             if "function_call" in speaker.open:
                 events.append(Delta(speaker.open["function_call"], text))
@@ -580,7 +583,7 @@ class ChatReader(StreamReader):
             speaker.cites.append(cite)
             return
         events.append(Cite(speaker.text, cite))
-        why = "what a text cites comes when the text has been closed"
+        why = "a citation arrived after the end of its text"
         self.notes.append(("stream.order", cite.at, why))
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
@@ -632,7 +635,7 @@ class ChatReader(StreamReader):
         if speaker.calls:
             self.out_of_order(speaker)
         if said:
-            why = "the signature of a text comes behind it; at rest the text bears it"
+            why = "the signature of a text arrived after the text"
             self.notes.append(("stream.text", block.at, why))
 
     def finish(self, told: bool = False) -> Sequence[Event]:

@@ -55,7 +55,7 @@ STOPS = Stops(
     calls=True,
 )
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
-ENDED_IN_ERROR = "the answer ended in an error"
+ENDED_IN_ERROR = "the response ended in an error"
 WORDS = ("message", "error", "detail")
 """Where the message of an error stands, whatever the server made of it."""
 FILTERED: dict[str, Json] = {"role": "assistant", "content": None}
@@ -277,12 +277,20 @@ class Responses(Requests):
     def settle_block(self, block: Block, log: Ledger) -> Block:
         if isinstance(block, Text) and block.citations:
             for cite in block.citations:
-                log.dropped("text.citations", cite.at, "a history holds no citations here")
+                log.dropped(
+                    "text.citations",
+                    cite.at,
+                    f"{self.name} has no citations in the messages of a request",
+                )
             return replace(block, citations=())
         if isinstance(block, Media) and self.spelling(block).get("place") == "audio":
             spoken = block.extras.fields.get("id") if block.extras else None
             if block.source.kind == "base64" and isinstance(spoken, str):
-                log.dropped("media.transcript", block.at, "a history names speech by its id")
+                log.dropped(
+                    "media.transcript",
+                    block.at,
+                    f"{self.name} has audio in the messages of a request by its id only",
+                )
                 place = Extras(self.name, spelling={"place": "audio"})
                 return Media("audio", Source("file", spoken, issuer=self.issuer), extras=place)
         return block
@@ -353,7 +361,11 @@ class Responses(Requests):
         said, code = out["error"], inner.get("code")
         if self.says_status and not home and said.__class__ is dict and said["code"] != code:
             said["code"] = code  # kin pass on a number that tells another kind
-            log.dropped("extras", f"{tree.at}/error/code", "it contradicts the type of the error")
+            log.dropped(
+                "extras",
+                f"{tree.at}/error/code",
+                f"the field contradicts the type of the error in {self.name}",
+            )
         return out
 
     def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:

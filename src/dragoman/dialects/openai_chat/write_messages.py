@@ -369,7 +369,7 @@ class WriteMessages(Parts):
 
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
-            raise Malformed("a tool message holds tool results", block.at)
+            raise Malformed("only tool results are allowed in a tool message", block.at)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))
@@ -402,7 +402,11 @@ class WriteMessages(Parts):
     def mark_first(self, part: Json, block: ToolResult, w: Writing) -> None:
         """A text that comes first because what stood before it is not written here."""
         if part.get("type") == "text" and is_marked(part["text"]):
-            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                block.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             part["text"] = mark_plain(part["text"])
 
     def write_result_id(
@@ -447,10 +451,18 @@ class WriteMessages(Parts):
             return texts  # a text with keys of its own is no mark, and is written as it was
         if not block.is_error:
             if isinstance(first, Text) and is_marked(first.text):
-                w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")
+                w.moved(
+                    "tool_result.error",
+                    first.at,
+                    "'[tool output]' is written before a text that looks like an error",
+                )
                 return [replace(first, text=mark_plain(first.text)), *texts[1:]]
             return texts
-        w.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
+        w.moved(
+            "tool_result.error",
+            block.at,
+            f"{self.name} has no error flag; the text begins with '[tool error]'",
+        )
         if isinstance(first, Text) and self.spelling(block).get("mark") != "alone":
             return [replace(first, text=mark_error(first.text)), *texts[1:]]
         return [Text(mark_error(None), at=block.at), *texts]
@@ -468,7 +480,7 @@ class WriteMessages(Parts):
         for part in media:
             if written := self.write_part(part, w):
                 parts += written
-                why = "a result holds only text; this follows in a user turn"
+                why = f"{self.name} allows only text in a tool result; written in a user turn"
                 w.moved("tool_result.content", part.at, why)
         if not parts:
             return

@@ -323,14 +323,18 @@ class Calls(Parts):
             if w.home or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
                 out["id"] = call.item_id
             else:
-                w.log.dropped("tool_call.item_id", call.at, "not an id of this API")
+                w.log.dropped(
+                    "tool_call.item_id",
+                    call.at,
+                    f"the id has another form than those of {self.name}",
+                )
         if w.answer and not w.home:
             out["status"] = "completed"
             if (
                 "id" not in out and self.names_calls
             ):  # every item of an answer has one, and clients go by it
                 out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
-                why = f"a call of an answer has an id of its own: {out['id']!r}"
+                why = f"{self.name} requires an item id for a tool call; written as {out['id']!r}"
                 w.log.invented("tool_call.item_id", call.at, why)
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
@@ -397,7 +401,7 @@ class Calls(Parts):
             out["output"] = parts or ([] if spelled == "list" else "")
         if result.name is not None:
             if result.kind == "custom" and not w.home:
-                why = "a freeform result names its call, not its tool"
+                why = f"{self.name} has no field for the tool name of a freeform result"
                 w.log.dropped("tool_result.name", result.at, why)
             else:
                 out["name"] = w.tool_name(result.name, result.at)
@@ -424,10 +428,18 @@ class Calls(Parts):
             return content  # a text with keys of its own is no mark, and is written as it was
         if not result.is_error:
             if isinstance(first, Text) and is_marked(first.text):
-                w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")
+                w.moved(
+                    "tool_result.error",
+                    first.at,
+                    "'[tool output]' is written before a text that looks like an error",
+                )
                 return (replace(first, text=mark_plain(first.text)), *content[1:])
             return content
-        w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+        w.moved(
+            "tool_result.error",
+            result.at,
+            f"{self.name} has no error flag; the text begins with '[tool error]'",
+        )
         if isinstance(first, Text) and self.spelling(result).get("mark") != "alone":
             return (replace(first, text=mark_error(first.text)), *content[1:])
         return (Text(mark_error(None), at=result.at), *content)
@@ -435,7 +447,11 @@ class Calls(Parts):
     def mark_first(self, part: Json, result: ToolResult, w: ItemWriting) -> None:
         """A text that now comes first, because what stood before it could not be said."""
         if part.get("type") == INPUT and is_marked(part["text"]):
-            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            w.moved(
+                "tool_result.error",
+                result.at,
+                "'[tool output]' is written before a text that looks like an error",
+            )
             part["text"] = mark_plain(part["text"])
 
     def write_tool_result(

@@ -460,7 +460,9 @@ class Items(Calls):
         if w.answer:
             made = w.item_id("msg")
             w.log.invented(
-                "message.id", blocks[0].at, f"a message of an answer has an id: {made!r}"
+                "message.id",
+                blocks[0].at,
+                f"{self.name} requires a message id; written as {made!r}",
             )
             out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
             return out | {"role": "assistant", "content": self.write_spoken(blocks, w)}

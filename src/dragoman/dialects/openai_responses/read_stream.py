@@ -265,7 +265,7 @@ class ResponsesReader(StreamReader):
 
     def created(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is not None:
-            raise Malformed("the answer has begun before")
+            raise Malformed("the response has begun already")
         self.head = dict(need_dict(doc, "response", ""))
         return (self.begin(self.silent(self.head)),)
 
@@ -292,7 +292,7 @@ class ResponsesReader(StreamReader):
 
     def added(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is None:
-            raise Malformed("an item before the answer")
+            raise Malformed("an item before the beginning of the response")
         index = self.place_of(doc)
         if index in self.items:
             raise Malformed(f"item {index} has begun before")
@@ -309,7 +309,7 @@ class ResponsesReader(StreamReader):
             events = (self.open(item, ("thought", 0), known),)
         elif item.kind == "message":
             if item.doc.get("role") != "assistant":
-                raise Malformed("a message of somebody else in an answer", "/item/role")
+                raise Malformed("the role of a message in a response is 'assistant'", "/item/role")
             item.doc["content"] = []  # its parts come
         self.items[index] = item
         return events
@@ -327,7 +327,7 @@ class ResponsesReader(StreamReader):
         self.count += 1
         place = int(item.at.rpartition("/")[2])
         if place < self.furthest:
-            why = "more of an item came behind what it stands before at rest"
+            why = "more of an item arrived after an item that follows it in the document"
             self.notes.append(("stream.order", block.at, why))
         else:
             self.furthest = place
@@ -443,11 +443,11 @@ class ResponsesReader(StreamReader):
         return self.grow(item, key, rest) if rest else ()
 
     def differs(self, at: str) -> None:
-        self.notes.append(("stream.text", at, "in the end it is another text than came bit by bit"))
+        self.notes.append(("stream.text", at, "the final text differs from the streamed text"))
 
     def item_done(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is None:
-            raise Malformed("an item before the answer")
+            raise Malformed("an item before the beginning of the response")
         index = self.place_of(doc)
         final = Item(need_dict(doc, "item", ""), f"/output/{index}")
         item = self.items.get(index, final)
@@ -569,7 +569,7 @@ class ResponsesReader(StreamReader):
         self.head = {**final, "output": None}
         tree = self.silent(final)
         if tree.failure is not None or doc.get("type") == "response.failed":
-            failed = tree.failure or self.dialect.read_error({"message": "the answer failed"})
+            failed = tree.failure or self.dialect.read_error({"message": "the response failed"})
             return [*events, *self.fail(failed)]
         self.done = True
         return [*events, End(tree)]
@@ -659,7 +659,7 @@ class ResponsesReader(StreamReader):
             for place, found in enumerate(more[len(known) :], len(known)):
                 at = f"{item.at}/content/{number}/annotations/{place}"
                 events.append(Cite(index, self.dialect.read_citation(as_dict(found, at), at)))
-                why = "what a text cites comes when the text has been closed"
+                why = "a citation arrived after the end of its text"
                 self.notes.append(("stream.order", at, why))
             if more[: len(known)] != known:
                 self.differs(item.at)

@@ -371,7 +371,11 @@ class Requests(Tools):
             # "Tool choice 'required' must be specified with 'tools' parameter."
             names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
             if not names or (choice.mode == "named" and choice.name not in names):
-                w.log.dropped("tool_choice", choice.at, "there is no such tool to choose here")
+                w.log.dropped(
+                    "tool_choice",
+                    choice.at,
+                    f"{self.name} requires the tool of tool_choice to be in tools",
+                )
                 return
         said = self.write_choice(choice, w)
         if said is not None:

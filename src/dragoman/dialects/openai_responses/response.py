@@ -342,13 +342,18 @@ class Responses(Requests):
         least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
         same = echo is not None and echo.fields == least
         if echo is not None and echo.fields and not same:
-            w.log.dropped("response.echo", tree.at, "only the source repeats this of a request")
+            w.log.dropped(
+                "response.echo", tree.at, f"{self.name} does not repeat this field of the request"
+            )
         if w.home:
             return
         out |= LEAST_ECHO | {"tools": []}
         if same:
             return
-        why = "an answer repeats its request here: no tools, the default choice"
+        why = (
+            f"{self.name} repeats the request in a response; written as no "
+            "tools and the default tool_choice"
+        )
         w.log.invented("response.echo", "", why)
 
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:

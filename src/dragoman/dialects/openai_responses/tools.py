@@ -189,7 +189,9 @@ class Tools(Items):
             out["description"] = group.description
         elif not w.home:
             out["description"] = ""
-            w.log.invented("tool.namespace", tool.at, "a namespace needs a description")
+            w.log.invented(
+                "tool.namespace", tool.at, f"{self.name} requires the description of a namespace"
+            )
         return self.emit(out | {"tools": []}, group, w.log)
 
     def has_tool(self, node: Tool | ToolChoice) -> bool:
@@ -234,7 +236,11 @@ class Tools(Items):
         if tool.deferred is not None:
             out["defer_loading"] = tool.deferred
         if tool.strict is not None:
-            w.log.dropped("tool.strict", tool.at, "a freeform tool has no schema to enforce")
+            w.log.dropped(
+                "tool.strict",
+                tool.at,
+                f"{self.name} has no field for strictness of a freeform tool",
+            )
         spelled = self.spelling(tool).get("format")
         if spelled is not None:
             out["format"] = spelled
@@ -276,7 +282,7 @@ class Tools(Items):
             whole = {"properties": {}} | whole
         if missing:
             said = " and ".join(missing)
-            w.log.invented("tool.schema", tool.at, f"the {said} of a schema must be said")
+            w.log.invented("tool.schema", tool.at, f"{self.name} requires the {said} of a schema")
         return whole, strict
 
     # -- choice -----------------------------------------------------------------------------

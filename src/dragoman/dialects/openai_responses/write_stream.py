@@ -126,7 +126,7 @@ class ResponsesWriter(FunctionsOnly):
             out += self.close_message()
         if self.message is None:
             if self.parted and block.at.rpartition("/")[0] in self.parted:
-                why = "more of a message came behind what it stands before at rest"
+                why = "more of a message arrived after an item that follows it in the document"
                 self.log.moved("stream.order", block.at, why)
             doc = self.dialect.write_said([block], self.w)
             doc = {**doc, "status": "in_progress", "content": []}

@@ -238,7 +238,7 @@ class Details(Compatible):
         again = self.read_details(details, "")
         meant = [b for b in message.content if isinstance(b, Reasoning) and is_sayable(b)]
         if [says(b) for b in again if isinstance(b, Reasoning)] != [says(b) for b in meant]:
-            why = "a text is a thought by itself here, and summaries behind each other are one"
+            why = f"{self.name} has one text per reasoning block and joins consecutive summaries"
             w.log.approximated("text.boundary", meant[0].at if meant else message.at, why)
 
     def write_beside(self, doc: dict[str, Json], block: Block, w: Writing) -> None:

@@ -138,7 +138,7 @@ class OpenRouterReader(ChatReader):
         self.entries[speaker.number].append(entry)
         call_id = doc.get("id")
         if any(call.get("id") == call_id for call in speaker.calls.values() if call_id):
-            why = "the signature of a call came behind its beginning"
+            why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
         else:
             self.signatures.setdefault(speaker.number, []).append(doc)
@@ -173,7 +173,7 @@ class OpenRouterReader(ChatReader):
         if opened is not None and run >= 0 and (plain or is_item_signature(entry.doc)):
             self.run[speaker.number] = run + 1 if plain else -1
             if entry.doc.get("id") not in (None, self.named.get(speaker.number)):
-                why = "the id of a thought comes at its end here"
+                why = "the id of the reasoning arrived at its end"
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
                 self.notes.append(("stream.order", at, why))
             return opened
@@ -263,7 +263,10 @@ class OpenRouterWriter(ChatWriter):
             entries = choice["message"].get(THOUGHT, ())
             if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
                 at = f"/choices/{place}/message/{THOUGHT}"
-                why = f"{THOUGHT} is known in the end; the reasoning was said before it was signed"
+                why = (
+                    f"{THOUGHT} is known at the end only; the reasoning was "
+                    "streamed before it was signed"
+                )
                 self.log.approximated("stream.text", at, why)
                 if place in self.voices and THOUGHT in self.voices[place].said:
                     signed += [self.say(place, entry) for entry in self.unsaid(entries)]

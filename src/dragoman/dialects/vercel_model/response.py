@@ -322,7 +322,9 @@ class Responses(ClientErrors, Requests):
             if isinstance(block, Hosted) and self.is_family(block.dialect):
                 content.append(replace(block, payload=settled(block.payload)))
             elif isinstance(block, Raw) and block.payload["type"] == "source":
-                log.dropped("raw", block.at, "a history holds no sources here")
+                log.dropped(
+                    "raw", block.at, f"{self.name} has no sources in the messages of a request"
+                )
             else:
                 content.append(renamed_extras(block, METADATA, KEY))
         return replace(message, content=tuple(content))

@@ -227,7 +227,7 @@ class ModelReader(StreamReader):
             # It has been passed on unsigned: what signs it comes as a text that says nothing.
             signed = Text("", at=block.at, extras=Extras(self.dialect.name, signature=signature))
             events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
-            why = "the signature of a text comes behind it; at rest the text bears it"
+            why = "the signature of a text arrived after the text"
             self.notes.append(("stream.text", block.at, why))
         return events
 
@@ -235,7 +235,7 @@ class ModelReader(StreamReader):
         if (block.id is not None) != (part.place == "summary") or block.id != getattr(
             part.opened, "id", None
         ):
-            why = "whose reasoning it is came when it had been passed on"
+            why = "the signature of the reasoning arrived after its text"
             self.notes.append(("stream.text", block.at, why))
         self.running[part.index] -= 1
         goes_on = self.item is not None and part.index == self.item.index
@@ -278,7 +278,7 @@ class ModelReader(StreamReader):
         block = self.read_part(part)
         if part.index < 0 or not isinstance(block, ToolCall):
             if part.index >= 0:
-                why = "that the provider runs it was said after the call had been passed on"
+                why = "the stream marked the tool call as run by the provider after it had begun"
                 self.notes.append(("hosted", block.at, why))
                 return [Close(part.index)]
             part.index, self.count = self.count, self.count + 1
@@ -287,14 +287,16 @@ class ModelReader(StreamReader):
         assert isinstance(opened, ToolCall)
         self.arrive(fields_of(opened), fields_of(block), part.at)
         if (opened.name, opened.item_id) != (block.name, block.item_id):
-            self.notes.append(("stream.text", block.at, "in the end it is another call"))
+            self.notes.append(
+                ("stream.text", block.at, "the final tool call differs from the streamed one")
+            )
         if signature_of(opened) != signature_of(block):
-            why = "the signature of a call came when the call had been passed on"
+            why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("reasoning.signature", block.at, why))
         if not said:
             return [Delta(part.index, block.arguments), Close(part.index)]
         if said != block.arguments:
-            why = "in the end it is another text than came bit by bit"
+            why = "the final text differs from the streamed text"
             self.notes.append(("stream.text", block.at, why))
         return [Close(part.index)]
 
@@ -305,7 +307,10 @@ class ModelReader(StreamReader):
         part = self.add_part(doc)
         part.open = False
         if doc["type"] in ("text", "reasoning"):
-            raise Malformed(f"a {doc['type']} comes bit by bit here")
+            raise Malformed(
+                f"a {doc['type']} part cannot be sent whole in a stream; "
+                "send its start, delta and end"
+            )
         block = self.read_part(part)
         if isinstance(block, ToolCall):
             said = Delta(part.index, block.arguments)
@@ -496,7 +501,7 @@ class ModelWriter(FunctionsOnly):
             return b"".join(map(frame, parts))
         out = b""
         if 0 < len(voice.names) < len(parts):
-            why = "that its texts are parts of their own is known with its signature"
+            why = "the signature arrived after the parts of the reasoning had been joined"
             self.log.approximated("stream.text", block.at, why)
         if parts and not voice.names:
             out = self.open_reasoning(voice, block)

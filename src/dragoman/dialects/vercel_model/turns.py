@@ -223,7 +223,10 @@ class Turns(ReadTurns, WriteParts):
                 self.omit(block, w.log)
                 continue
             if out:
-                why = "a system turn is one text here; this is a turn of its own"
+                why = (
+                    f"{self.name} writes one text per system turn; "
+                    "the others become turns of their own"
+                )
                 w.log.approximated("message.boundary", block.at, why)
             doc: dict[str, Json] = {"role": "system", "content": block.text}
             if block.extras is not None:
@@ -253,7 +256,7 @@ class Turns(ReadTurns, WriteParts):
             elif isinstance(block, Raw):
                 doc["content"] += self.write_own(block, "tool", w)
             else:
-                raise Malformed("a tool message holds tool results", block.at)
+                raise Malformed("only tool results are allowed in a tool message", block.at)
         if joined:
             self.lose(message.extras, message.at, w.log)
             message = Message("tool")

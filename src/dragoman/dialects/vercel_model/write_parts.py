@@ -246,7 +246,9 @@ class WriteParts(WithOptions):
         if "key" in spelling:
             flat = spelling["key"] == "result"
         if self.is_denied(result) and (flat or "execution-denied" not in self.outputs):
-            result = self.without_output(result, "a denied call is one that failed", w)
+            result = self.without_output(
+                result, f"{self.name} writes a denied tool call as a failed one", w
+            )
         elif flat and result.extras is not None and "output" in result.extras.inner:
             result = self.without_output(result, f"{self.name} has no `output` in a tool result", w)
         if flat:
@@ -263,9 +265,17 @@ class WriteParts(WithOptions):
             return w.tool_name(result.name, result.at)
         if call_id in called:
             if result.name is not None:
-                w.moved("tool_result.name", result.at, "the call has the name as well")
+                w.moved(
+                    "tool_result.name",
+                    result.at,
+                    f"{self.name} takes the tool name of a result from its call",
+                )
             return called[call_id]
-        w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
+        w.log.invented(
+            "tool_result.name",
+            result.at,
+            f"{self.name} requires the tool name of a result; written as 'unknown'",
+        )
         return "unknown"
 
     def write_output(self, out: dict[str, Json], result: ToolResult, w: Writing) -> None:
@@ -331,7 +341,7 @@ class WriteParts(WithOptions):
                 self.lose(part.extras, part.at, w.log)
                 words.append(part.text)
             else:
-                why = "the result of a tool that failed is text here"
+                why = f"{self.name} allows only text in the result of a failed tool"
                 w.log.dropped("tool_result.content", part.at, why)
         return "\n".join(words)
 
@@ -371,7 +381,7 @@ class WriteParts(WithOptions):
                 ):
                     out.append(block.payload)
                 case _:
-                    why = "the result of a tool cannot hold this here"
+                    why = f"{self.name} does not support this block in a tool result"
                     w.log.dropped("tool_result.content", block.at, why)
         return out
 
@@ -384,7 +394,7 @@ class WriteParts(WithOptions):
         spelling = self.spelling(block)
         part = spelling.get("part") or self.result_part(block)
         if part is None:
-            why = f"a result cannot hold this {block.kind} here"
+            why = f"{self.name} does not support this {block.kind} in a tool result"
             w.log.dropped("tool_result.content", block.at, why)
             return None
         out: dict[str, Json] = {"type": part}

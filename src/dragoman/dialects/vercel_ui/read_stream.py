@@ -260,7 +260,7 @@ class UIReader(StreamReader):
             # It has been passed on unsigned: what signs it comes as a text that says nothing.
             signed = Text("", at=at, extras=Extras(self.dialect.name, signature=signature))
             events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
-            why = "the signature of a text comes behind it; at rest the text bears it"
+            why = "the signature of a text arrived after the text"
             self.notes.append(("stream.text", at, why))
         return events
 
@@ -302,7 +302,7 @@ class UIReader(StreamReader):
                 self.supersede(part.doc.get(name), doc[key], f"/parts/{part.index}/{name}")
                 part.doc[name] = doc[key]
         if part.doc.get("providerExecuted") is True and not part.quiet:
-            why = "that the provider runs it was said after the call had been passed on"
+            why = "the stream marked the tool call as run by the provider after it had begun"
             self.notes.append(("hosted", f"/parts/{part.index}", why))
 
     def add_input(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -332,14 +332,14 @@ class UIReader(StreamReader):
             return events
         at = f"/parts/{part.index}"
         if signature_of(self.dialect.read_part(part.doc, part.doc["type"], at)) != part.signature:
-            why = "the signature of a call came when the call had been passed on"
+            why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("reasoning.signature", at, why))
         given = doc.get("input")
         if not part.said.parts and given not in (None, {}):
             text = given if isinstance(given, str) else encode(given).decode()
             events.append(Delta(part.index, text))
         elif part.said.parts and "input" in doc and not is_input(str(part.said), given):
-            why = "in the end the input is another than came bit by bit"
+            why = "the final input differs from the streamed input"
             self.notes.append(("stream.text", at, why))
         return [*events, Close(part.index)]
 
@@ -358,7 +358,7 @@ class UIReader(StreamReader):
                 part.doc |= {"state": "approval-responded", "approval": asked | said}
                 self.note_tool(part, doc, "callProviderMetadata")
                 return ()
-        raise Malformed(f"nobody asked for approval {name!r}")
+        raise Malformed(f"approval {name!r} was not requested before")
 
     def answered(self, doc: dict[str, Json]) -> Sequence[Event]:
         """A tool that the application ran: its answer stays with the part."""
@@ -410,7 +410,9 @@ class UIReader(StreamReader):
         if cite is None:
             return ()
         if not text.open:
-            self.notes.append(("stream.order", cite.at, "the source came behind its text"))
+            self.notes.append(
+                ("stream.order", cite.at, "the source arrived after the end of its text")
+            )
         return (Cite(text.index, cite),)
 
     def take_back(self, doc: dict[str, Json]) -> Sequence[Event]:

@@ -190,7 +190,9 @@ class UIWriter(StreamWriter):
         number = self.cited[event.index] = self.cited[event.index] + 1
         doc = self.dialect.write_source(event.citation, f"{number}", self.w)
         if self.last != f"{event.index}":
-            why = "a source stands behind its text at rest; here other parts are in between"
+            why = (
+                "a source follows its text in the document; in the stream other parts came between"
+            )
             self.log.moved("stream.order", event.citation.at, why)
         return frame(doc)
 
