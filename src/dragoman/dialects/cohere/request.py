@@ -60,8 +60,10 @@ class Requests(Tools):
         tools = None
         if doc.get("tools") is not None:
             tools = self.read_tool_list(doc["tools"], "/tools", strict or None)
-        if strict is False or (strict and not tools):
-            spelling["strict_tools"] = strict
+        if strict and not tools:
+            taken.discard("strict_tools")  # there are no tools that could be strict
+        elif strict is False:
+            spelling["strict_tools"] = False
         choice = maybe_str(doc, "tool_choice", "")
         params = self.read_params(doc, taken)
         tree = Request(

@@ -126,7 +126,7 @@ class Answers(Requests):
         w = self.writing(log, tree.dialect, answer=True)
         out: dict[str, Json] = {}
         candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
-        written = [self.write_candidate(candidate, out, w) for candidate in candidates]
+        written = [self.write_candidate(each, out, w, not n) for n, each in enumerate(candidates)]
         if len(written) > 1 or "choices" in self.spelling(tree):
             out["choices"] = written if tree.candidates or not w.home else []
         else:
@@ -138,7 +138,7 @@ class Answers(Requests):
         return self.emit(out, tree, log)
 
     def write_candidate(
-        self, candidate: Candidate, out: dict[str, Json], w: ItemWriting
+        self, candidate: Candidate, out: dict[str, Json], w: ItemWriting, first: bool
     ) -> dict[str, Json]:
         message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
         spelling = self.spelling(message)
@@ -153,7 +153,7 @@ class Answers(Requests):
                 reasoning += self.write_reasoning_item(block, reasoning, w)
             else:
                 said.append(block)
-        if reasoning and THOUGHT in out:
+        if reasoning and not first:
             for block in message.content:
                 if isinstance(block, Reasoning):
                     why = f"{self.name} has reasoning in the first candidate only"

@@ -311,11 +311,15 @@ class Requests(ClientErrors, Write):
         return self.stop_of(said, message)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        old = {alias: doc[alias] for alias in ALIASES.values() if doc.get(alias) is not None}
+        old = {
+            alias: doc[alias]
+            for key, alias in ALIASES.items()
+            if doc.get(alias) is not None and doc.get(key) in (None, doc[alias])
+        }  # what says another number than the newer name is a field that nobody knows
         if not old:
             return super().read_usage(doc, at)
         said = {k: alias for k, alias in ALIASES.items() if alias in old and doc.get(k) is None}
-        usage = self.counts.read(self, doc, at, ALIASES.values(), spelled=said)
+        usage = self.counts.read(self, doc, at, old, spelled=said)
         old |= {key: doc[key] for key in ALIASES if doc.get(key) is not None}  # both may be there
         extras = usage.extras or Extras(self.name)
         return replace(usage, extras=replace(extras, blanks=extras.blanks | old))

@@ -357,8 +357,8 @@ class WriteParts(WithOptions):
             out["result"] = parse(only.text) if how == "json" else only.text
         elif content or key is not None:
             parts = self.write_result_parts(content, w)
-            if (spelled := spelling.get("result")) != "absent":
-                out["result"] = flat_text(content) if spelled is None else spelled[0]
+            if spelling.get("result") != "absent":
+                out["result"] = flat_text(content)
             out[key or "experimental_content"] = parts
         elif how == "null":
             out["result"] = None
