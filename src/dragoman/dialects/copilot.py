@@ -1,12 +1,12 @@
 """GitHub Copilot's ``/responses``, as Copilot's own clients use it.
 
 What it does differently from OpenAI Responses, of which it is a variant: the system prompt is an
-item, never ``instructions``; a message always holds a list of parts, and what the assistant said
-stands in the form of an answer, with a dummy id; an output holds only text, so the images of a tool
+item, never ``instructions``; a message always holds a list of parts, and an assistant message has
+the form of a response, with a dummy id; an output holds only text, so the images of a tool
 follow in a message of the user's; few parameters are sent, and nothing is ever stored, so signed
-reasoning are asked for, and only Copilot's own are sent back.
+reasoning is asked for, and only Copilot's own is sent back.
 
-What OpenAI's items say beyond the tree (``phase``, ``status``) is said here in the same way. The
+What OpenAI's items say beyond the tree (``phase``, ``status``) is written in the same way. The
 reverse does not hold: OpenAI refuses fields it does not know, so what only Copilot knows
 (``copilot_usage``) is lost there.
 """
@@ -127,7 +127,7 @@ class Copilot(OpenAIResponses):
             return super().write_request(tree, log)
         out = super().write_request(self.only_sent(tree, log), log)
         if out.get("reasoning", {}).get("effort", "none") != "none" and "include" not in out:
-            # Nothing is stored, so reasoning that do not come back signed are lost to the model.
+            # Nothing is stored, so reasoning that does not come back signed is lost to the model.
             out["include"] = [SEALED]
             thinking = tree.params.thinking
             at = "" if thinking is None else thinking.at

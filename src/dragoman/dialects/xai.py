@@ -74,7 +74,7 @@ class XAI(Compatible):
         yield from told_by(MARKS.signs(doc), super().sniff(doc))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """The tokens of the reasoning are beside those of the answer; the total tells."""
+        """Reasoning tokens are counted beside those of the response; the total shows it."""
         details = doc.get("completion_tokens_details")
         reasoning: Json = details.get("reasoning_tokens") if details.__class__ is dict else None
         prompt: Json = doc.get("prompt_tokens")

@@ -2,7 +2,7 @@
 
 What it does differently from its neighbours: documents to be cited stand beside the conversation,
 and in the results of tools; what is cited stands beside the text, with its place in it; what the
-model says before its calls is its ``tool_plan``; reasoning are parts of the content; of the choice
+model says before its calls is its ``tool_plan``; reasoning is a part of the content; of the choice
 among tools, only that one must be used or none may can be said; all tools are strict or none is;
 tokens are counted as they are and as they are billed; in a stream, each part begins and ends.
 """

@@ -34,7 +34,7 @@ from ..openai_responses.request import FIELDS
 from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
-"""The type of an item, and what is included in an answer so that reasoning come with it."""
+"""The type of an item, and what to include so that a response has its reasoning."""
 THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"

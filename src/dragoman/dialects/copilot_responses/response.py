@@ -37,7 +37,7 @@ from .request import THOUGHT, Requests
 
 
 class Answers(Requests):
-    """One message, or a list of choices with a message each; reasoning stand beside them."""
+    """One message, or a list of choices with a message each; the reasoning is beside them."""
 
     counts = Counts(COUNTS.rows, refuses=APART)
 

@@ -77,7 +77,7 @@ def _place(blocks: list[Block], segment: dict[str, Json]) -> tuple[int, tuple[in
         texts = [i for i, block in enumerate(blocks) if isinstance(block, Text)]
         reasoning = [block for block in blocks if isinstance(block, Reasoning)]
         if len(texts) == 1 and reasoning:
-            index = texts[0]  # reasoning are not counted where nobody counts
+            index = texts[0]  # reasoning is not counted where no index is given
     if not 0 <= index < len(blocks):
         return None
     block = blocks[index]

@@ -1,6 +1,6 @@
 """Writing the stream of the Gemini API.
 
-Each chunk is a response that holds what is new. Texts and reasoning are said as they come; all else
+Each chunk is a response that holds what is new. Text and reasoning are sent as they come; all else
 is said whole. Nothing tells one text from the next but the chunk that holds the end of the one and
 the beginning of the other, so blocks are said one after the other.
 """

@@ -1,6 +1,6 @@
 """The stream of llxprt: contents of the ai, as its providers yield them, each with more blocks.
 
-Text and reasoning come bit by bit, anything else comes whole. Nothing says where a text ends: it
+Text and reasoning come in pieces, anything else comes whole. Nothing says where a text ends: it
 ends where a block of another kind begins, reasoning also with its signature, and either with a
 content that says nothing at all, which is written between two of a kind. What is counted and why
 it ended come in the ``metadata`` of the last content, and ``[DONE]`` after it.

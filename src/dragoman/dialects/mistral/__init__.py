@@ -1,6 +1,6 @@
 """Mistral's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the id of a call has exactly nine letters or digits; reasoning are chunks
+What it does differently: the id of a call has exactly nine letters or digits; reasoning is chunks
 of the content, before the text; results of tools hold images and documents, and name their tool;
 a document is sent by its address or as data; a turn that the model goes on with says ``prefix``;
 the seed is ``random_seed``, and that a tool must be used is ``any``; an error is flat.

@@ -1,6 +1,6 @@
 """The stream of Ollama: one answer per line, each with more of the message; the last one is done.
 
-Texts and reasoning come bit by bit, calls come whole.
+Text and reasoning come in pieces, tool calls come whole.
 """
 
 from __future__ import annotations

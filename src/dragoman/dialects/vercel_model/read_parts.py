@@ -264,8 +264,7 @@ class ReadParts(WithOptions):
         return Reasoning(said, signature=signature, at=at, extras=extras)
 
     def one_item(self, first: Block, second: Block) -> Reasoning | None:
-        """OpenAI's summaries of one reasoning block are parts of their own, with the id of the
-        reasoning."""
+        """Summaries of one reasoning item of OpenAI: each is a part, with the id of the item."""
         assert isinstance(first, Reasoning)
         assert isinstance(second, Reasoning)
         if first.id is None or first.id != second.id or second.extras is not None:

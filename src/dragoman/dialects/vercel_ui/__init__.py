@@ -1,10 +1,10 @@
 """The AI SDK's UI messages, as ``useChat`` keeps them, and the stream that they come in.
 
-What it does differently from its neighbours: an answer is one message made of parts, and calls and
+What it does differently from its neighbours: a response is one message made of parts, and calls and
 reasoning are parts of it; a tool's part is named after the tool and tells how far it has come;
 reasoning has the signature of the provider that signed it; sources stand beside the text.
-There is no place for a model, a reason to stop or counts of tokens but ``metadata``, which is the
-application's: here it holds ``model``, ``finishReason`` and ``usage``. A stream that failed ends in
+There is no field for the model, the stop reason or token counts but ``metadata``, which is the
+application's: it holds ``model``, ``finishReason`` and ``usage``. A stream that failed ends in
 ``error``.
 """
 
