@@ -151,7 +151,7 @@ class Responses(Requests):
             taken -= both("usageMetadata")
         else:
             usage, where = pick_dict(doc, "usageMetadata", "")
-            counts = None if usage is None else self.read_usage(usage, where)
+            counts = None if usage is None else self.read_counts(usage, where)
         return Response(
             pick_str(doc, "responseId", ""),
             pick_str(doc, "modelVersion", ""),
