@@ -138,7 +138,7 @@ class Responses(Requests):
             for entry in (entries if entries.__class__ is list else ())
             if entry.__class__ is dict and entry.get("type") == "compaction"
         ]
-        keys = self.counts.top
+        keys = sorted(self.counts.top)
         sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in keys}
         if not any(sums.values()):
             return usage
