@@ -20,6 +20,7 @@ without a row of its own is in the sums alone, and the ledger reports it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ..ledger import Ledger
@@ -35,7 +36,18 @@ OUTPUT = ("output", "reasoning")
 ALL = INPUT + OUTPUT
 APART = ("cache_read", "cache_write", "reasoning")
 """Buckets that a dialect need not count."""
+SUMS = (*((name,) for name in APART), ("input",), INPUT, ("output",), OUTPUT, ALL)
+"""What a row may count; a row is compiled to its place in this list, and in ``added``."""
 NOTHING: dict[str, Json] = {}
+
+
+def added(
+    given: int, read: int | None, written: int | None, made: int, reasoning: int | None
+) -> tuple[int | None, ...]:
+    """The counts of ``SUMS``."""
+    asked = given + (read or 0) + (written or 0)
+    said = made + (reasoning or 0)
+    return read, written, reasoning, given, asked, made, said, asked + said
 
 
 class Counts:
@@ -59,23 +71,40 @@ class Counts:
         """Whether every usage has all counts."""
         self.refuses = frozenset(refuses)
         """Buckets that are read, and written in the same dialect alone."""
-        self._steps = tuple((path, *path.rpartition("/")[::2], sums) for path, sums in rows.items())
-        self._own = {sums[0]: path for path, sums in reversed(self.rows.items()) if len(sums) == 1}
-        for name in ("input", "output"):  # the first row that has it
-            self._own[name] = next((path for path, sums in rows.items() if name in sums), "")
-        self._within = tuple(
-            (name, tuple(b for b in rows.get(self._own[name], ()) if b != name))
-            for name in ("input", "output")
-        )
-        self._sums = tuple((p, sums) for p, sums in rows.items() if sums[0] not in APART)
-        self.apart = frozenset(self._own) - self.refuses
-        """The buckets that it counts."""
-        self.top = frozenset(key for _, outer, key, _ in self._steps if not outer)
+        steps = [(*path.rpartition("/")[::2], SUMS.index(sums)) for path, sums in rows.items()]
+        self.top = frozenset(key for outer, key, _ in steps if not outer)
         self.partly: dict[str, tuple[str, ...]] = {}
         """Objects that hold counts, and the keys of these."""
-        for _, outer, key, _ in self._steps:
+        for outer, key, _ in steps:
             if outer:
                 self.partly[outer] = (*self.partly.get(outer, ()), key)
+        self._compile_reading()
+        self._same = tuple(steps)
+        self._other = tuple(step for step in steps if SUMS[step[2]][0] not in self.refuses)
+        self._sunk = tuple(name for name in APART if name not in self.apart)
+
+    def _compile_reading(self) -> None:
+        """Where each bucket is among the values that are read: those at the top, those of each
+        object, and None for what has no row."""
+        nested = [f"{outer}/{key}" for outer, keys in self.partly.items() for key in keys]
+        self._top = tuple(path for path in self.rows if "/" not in path)
+        self._objects = tuple(self.partly.items())
+        paths = (*self._top, *nested)
+        own = {sums[0]: path for path, sums in reversed(self.rows.items()) if len(sums) == 1}
+        for name in ("input", "output"):  # the first row that has it
+            own[name] = next((path for path, sums in self.rows.items() if name in sums), "")
+        self.apart = frozenset(own) - self.refuses
+        """The buckets that it counts."""
+        order = ("input", "output", *APART)
+        places = [paths.index(own[n]) if own.get(n) else len(paths) for n in order]
+        self._pick = itemgetter(*places)
+        self._cached = "cache_read" in self.rows.get(own["input"], ())
+        self._reasoned = "reasoning" in self.rows.get(own["output"], ())
+        self._sums = tuple(
+            (path, paths.index(path), SUMS.index(sums))
+            for path, sums in self.rows.items()
+            if sums[0] not in APART
+        )
 
     def but(
         self, rows: Mapping[str, tuple[str, ...]] = NOTHING, *, refuses: Collection[str] = ()
@@ -105,76 +134,63 @@ class Counts:
     ) -> Usage:
         """The usage of a document; ``also`` and ``partly`` are keys that its dialect takes,
         ``spelled`` other names of keys that it has."""
-        found: dict[str, int | None] = {}
-        for path, outer, key, _ in self._steps:
-            holder: Json = doc
-            key = spelled.get(key, key) if spelled else key
-            if outer:
-                holder = doc.get(outer)
-                if holder.__class__ is not dict:
-                    if holder is not None:
-                        expected("an object", holder, f"{at}/{outer}")
-                    continue
-            value = holder.get(key)
-            if value.__class__ is int:
-                found[path] = value
-            elif value is not None:
-                expected("an integer", value, f"{at}/{outer}/{key}" if outer else f"{at}/{key}")
-        get, own = found.get, self._own
-        asked, said = get(own["input"]), get(own["output"])
-        read, written, reasoning = (
-            get(own.get("cache_read", "")),
-            get(own.get("cache_write", "")),
-            get(own.get("reasoning", "")),
-        )
-        counts = {
-            "input": asked or 0,
-            "cache_read": read or 0,
-            "cache_write": written or 0,
-            "output": said or 0,
-            "reasoning": reasoning or 0,
-        }
-        for name, within in self._within:
-            for bucket in within:
-                counts[name] -= counts[bucket]
-            if counts[name] < 0:
-                counts[name] = 0
-        spelling: dict[str, Json] = {}
-        for path, sums in self._sums:
-            total = 0
-            for bucket in sums:
-                total += counts[bucket]
-            if get(path) != total:
-                spelling[path] = get(path)
+        values, known = self._values(doc, at, spelled)
+        asked, said, read, written, reasoning = self._pick(values)
+        given, made = asked or 0, said or 0
+        if self._cached:
+            given -= (read or 0) + (written or 0)
+            if given < 0:
+                given = 0
+        if reasoning and self._reasoned:
+            made -= reasoning
+            if made < 0:
+                made = 0
+        sums = added(given, read, written, made, reasoning)
+        spelling: dict[str, Json] | None = None
+        for path, place, kind in self._sums:
+            if values[place] != sums[kind]:
+                spelling = spelling or {}
+                spelling[path] = values[place]
         extras: Extras | None = None
-        if spelling or also or partly or not self._is_plain(doc):
+        if known != len(doc) or spelling or also or partly:
             taken, objects = {*self.top, *also, *spelled.values()}, {**self.partly, **partly}
             extras = dialect.keep(doc, taken, spelling, partly=objects)
-        return Usage(
-            counts["input"],
-            read,
-            written,
-            None,
-            counts["output"],
-            reasoning,
-            uncounted(asked, said),
-            at=at,
-            extras=extras,
-        )
+        unsaid = () if asked is not None and said is not None else uncounted(asked, said)
+        return Usage(given, read, written, None, made, reasoning, unsaid, at=at, extras=extras)
 
-    def _is_plain(self, doc: dict[str, Json]) -> bool:
-        """Whether there is nothing but counts."""
-        for key, value in doc.items():
-            if value.__class__ is dict:
-                known = self.partly.get(key)
-                if not known or not value:
-                    return False
-                for each, item in value.items():
-                    if each not in known or item is None:
-                        return False
-            elif key not in self.top or value is None:
-                return False
-        return True
+    def _values(
+        self, doc: dict[str, Json], at: str, spelled: Mapping[str, str]
+    ) -> tuple[list[int | None], int]:
+        """All counts, None for each that is not there; and how many keys have nothing else."""
+        values: list[int | None] = []
+        known = 0
+        get = doc.get
+        for key in self._top:
+            value = get(spelled.get(key, key) if spelled else key)
+            if value.__class__ is int:
+                known += 1
+            elif value is not None:
+                expected("an integer", value, f"{at}/{spelled.get(key, key)}")
+            values.append(value)
+        for outer, keys in self._objects:
+            holder = get(outer)
+            if holder.__class__ is not dict:
+                if holder is not None:
+                    expected("an object", holder, f"{at}/{outer}")
+                values += [None] * len(keys)
+                continue
+            inside = 0
+            for key in keys:
+                value = holder.get(spelled.get(key, key) if spelled else key)
+                if value.__class__ is int:
+                    inside += 1
+                elif value is not None:
+                    expected("an integer", value, f"{at}/{outer}/{spelled.get(key, key)}")
+                values.append(value)
+            if inside and inside == len(holder):
+                known += 1
+        values.append(None)
+        return values, known
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -183,43 +199,43 @@ class Counts:
         out: dict[str, Json] = {}
         home = w.home
         unsaid = frozenset(usage.unsaid) if self.omits and usage.unsaid and not home else None
-        zeros: list[str] = []
-        for _, outer, key, sums in self._steps:
-            count: int | None
-            if sums[0] in APART:
-                count = getattr(usage, sums[0])
-                if not home and sums[0] in self.refuses:
+        zeros: list[str] | None = None
+        sums = added(
+            usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning
+        )
+        for outer, key, kind in self._same if home else self._other:
+            count = sums[kind]
+            if count is None:
+                if home or not self.whole:
                     continue
-                if count is None:
-                    if home or not self.whole:
-                        continue
-                    zeros.append(key)
-                    count = 0
-            elif unsaid and not unsaid.isdisjoint(sums):
+                zeros = [*(zeros or ()), key]
+                count = 0
+            elif unsaid and len(APART) <= kind and not unsaid.isdisjoint(SUMS[kind]):
                 continue
-            else:
-                count = sum([getattr(usage, bucket) or 0 for bucket in sums])
-            if outer:
-                out.setdefault(outer, {})[key] = count
-            else:
+            if not outer:
                 out[key] = count
+            elif outer in out:
+                out[outer][key] = count
+            else:
+                out[outer] = {key: count}
         if zeros:
             why = f"required by {dialect.name}, and written as 0: {', '.join(zeros)}"
             w.log.invented("usage", usage.at, why)
         if not home:
             self.note(dialect, usage, w.log)
-        for path, number in dialect.spelling(usage).items():
-            respell(out, path, number)
+        if usage.extras is not None:
+            for path, number in dialect.spelling(usage).items():
+                respell(out, path, number)
         return out
 
     def note(self, dialect: Dialect, usage: Usage, log: Ledger) -> None:
         """Tokens that are not counted apart, and counts that contradict each other: the sums of
         their parts are written."""
         extras = usage.extras
-        apart = [name for name in APART if getattr(usage, name) is not None]
-        if apart := [name for name in apart if name not in self.apart]:
-            why = f"{dialect.name} counts them in its sums alone: {', '.join(apart)}"
-            log.approximated("usage", usage.at, why)
+        if self._sunk:
+            if apart := [name for name in self._sunk if getattr(usage, name) is not None]:
+                why = f"{dialect.name} counts them in its sums alone: {', '.join(apart)}"
+                log.approximated("usage", usage.at, why)
         ttls = usage.cache_write_ttl
         if ttls and "usage.cache_ttl" in dialect.can.lacks and any(ttls.values()):
             dialect.lack("usage.cache_ttl", usage.at, log)

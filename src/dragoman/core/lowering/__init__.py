@@ -86,10 +86,7 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             return tree
         return replace(tree, messages=Messages(to, log, "history").all(tree.messages))
     if isinstance(tree, Response):
-        said = [candidate.message for candidate in tree.candidates]
-        if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
-            return tree
-        return responses.lower(tree, Messages(to, log, "response"))
+        return responses.lower(tree, to, log)
     if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
         tree = replace(tree, tools=caching.tools(tree.tools, to, log))
     if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):

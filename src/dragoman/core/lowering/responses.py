@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ...model import Candidate, Extras, Json, Refusal, Response, Stop, ToolCall
+from ...ledger import Ledger
+from ...model import Candidate, Extras, Refusal, Response, Stop, ToolCall
 from ..capabilities import LACKED, Capabilities
-from .messages import Messages
+from .messages import Messages, first_unfit, plan_of
 
-
-def fits(tree: Response, can: Capabilities) -> bool:
-    """Whether a response has no field that the target lacks, and no more candidates than it has."""
-    if can.candidates is not None and len(tree.candidates) > can.candidates:
-        return False
-    return not any(_has(tree, code) for code in can.lacks)
-
-
-def _has(tree: Response, code: str) -> bool:
-    if code in ROOT_FIELDS:
-        value = getattr(tree, ROOT_FIELDS[code])
-        return value is not None and not (isinstance(value, Extras) and not value.fields)
-    return any(_field(candidate, code) is not None for candidate in tree.candidates)
-
-
-def _field(candidate: Candidate, code: str) -> Json:
-    if code == "logprobs":
-        return candidate.logprobs
-    stop = candidate.stop
-    return None if stop is None else stop.sequence if code == "stop.sequence" else stop.detail
-
+if TYPE_CHECKING:
+    from ...dialect import Dialect
 
 ROOT_FIELDS = {
     "response.id": "id",
@@ -40,18 +25,65 @@ ROOT_FIELDS = {
 """Fields of a response by the codes of their losses; all others are fields of its candidates."""
 
 
-def lower(tree: Response, lowering: Messages) -> Response:
+class Lacks(Struct, frozen=True):
+    """The fields that a target lacks."""
+
+    can: Capabilities
+    roots: tuple[tuple[str, str], ...]
+    logprobs: bool
+    sequence: bool
+    detail: bool
+
+
+LACKS: dict[int, Lacks] = {}
+
+
+def lacks_of(can: Capabilities) -> Lacks:
+    """What to look at, made once for each declaration, as in ``plan_of``."""
+    found = LACKS.get(id(can))
+    if found is None:
+        roots = tuple((code, name) for code, name in ROOT_FIELDS.items() if code in can.lacks)
+        others = (code in can.lacks for code in ("logprobs", "stop.sequence", "stop.detail"))
+        found = LACKS[id(can)] = Lacks(can, roots, *others)
+    return found
+
+
+def lower(tree: Response, to: Dialect, log: Ledger) -> Response:
     """A response with the fields and the candidates that the target has."""
-    to, log = lowering.to, lowering.log
-    most = len(tree.candidates) if to.can.candidates is None else to.can.candidates
-    for other in tree.candidates[most:]:
-        log.dropped("candidates", other.at, f"{to.name} has one candidate")
-    for code, name in ROOT_FIELDS.items():
-        if code in to.can.lacks and _has(tree, code):
-            _lack(code, tree.at, lowering)
-            tree = replace(tree, **{name: None})
-    found = [_candidate(candidate, lowering) for candidate in tree.candidates[:most]]
-    return replace(tree, candidates=tuple(found))
+    can, candidates = to.can, tree.candidates
+    if can.candidates is not None and len(candidates) > can.candidates:
+        for other in candidates[can.candidates :]:
+            log.dropped("candidates", other.at, f"{to.name} has one candidate")
+        candidates = candidates[: can.candidates]
+    lacks = lacks_of(can)
+    changed: dict[str, None] = {}
+    for code, name in lacks.roots:
+        value = getattr(tree, name)
+        if value is not None and (value.__class__ is not Extras or value.fields):
+            _lack(code, tree.at, to, log)
+            changed[name] = None
+    if not _fit(candidates, lacks):
+        lowering = Messages(to, log, "response")
+        candidates = tuple([_candidate(candidate, lowering) for candidate in candidates])
+    if candidates is tree.candidates and not changed:
+        return tree  # as most are
+    return replace(tree, candidates=candidates, **changed)
+
+
+def _fit(candidates: tuple[Candidate, ...], lacks: Lacks) -> bool:
+    """Whether there is nothing to lower in any of them."""
+    plan = plan_of(lacks.can, "response")
+    for candidate in candidates:
+        if lacks.logprobs and candidate.logprobs is not None:
+            return False
+        if (stop := candidate.stop) is not None:
+            if lacks.sequence and stop.sequence is not None:
+                return False
+            if lacks.detail and stop.detail is not None:
+                return False
+        if first_unfit((candidate.message,), plan) is not None:
+            return False
+    return True
 
 
 def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
@@ -60,15 +92,15 @@ def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
     if message is not candidate.message:
         candidate = replace(candidate, message=message)
     if candidate.logprobs is not None and "logprobs" in lacks:
-        _lack("logprobs", candidate.at, lowering)
+        _lack("logprobs", candidate.at, lowering.to, lowering.log)
         candidate = replace(candidate, logprobs=None)
     if stop is None or lowering.to.is_home(stop.dialect):
         return candidate
     if stop.sequence is not None and "stop.sequence" in lacks:
-        _lack("stop.sequence", candidate.at, lowering)
+        _lack("stop.sequence", candidate.at, lowering.to, lowering.log)
         stop = replace(stop, sequence=None)
     if stop.detail is not None and "stop.detail" in lacks:
-        _lack("stop.detail", candidate.at, lowering)
+        _lack("stop.detail", candidate.at, lowering.to, lowering.log)
         stop = replace(stop, detail=None)
     return candidate if stop is candidate.stop else replace(candidate, stop=stop)
 
@@ -89,6 +121,5 @@ def _stop(candidate: Candidate, lowering: Messages) -> Stop | None:
     return replace(stop, reason=to.can.refused)
 
 
-def _lack(code: str, at: str, lowering: Messages) -> None:
-    why = f"{lowering.to.name} has no field for {LACKED[code]}"
-    lowering.log.dropped(code, at, why)
+def _lack(code: str, at: str, to: Dialect, log: Ledger) -> None:
+    log.dropped(code, at, f"{to.name} has no field for {LACKED[code]}")

@@ -7,6 +7,7 @@ does not rename them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from ...model import Block, Raw, Text, Tool, ToolCall, ToolChoice, ToolResult
 from ...tools import freeform
 from ..capabilities import Capabilities
 from ..reading import escape
-from ..writing import Names
+from ..writing import Names, Rule
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
@@ -48,15 +49,20 @@ def is_hosted_search(tool: Tool) -> bool:
     return tool.kind == "hosted" and tool.service is not None and tool.service.startswith(SEARCH)
 
 
+@cache
+def rule_of(to: Dialect) -> Rule:
+    """What the names of tools may be at the target."""
+    writing = getattr(to, "writing", None)
+    return USUAL if writing is None else writing(Ledger(), None).names.rule
+
+
 class Tools:
     """The tools of one tree on its way to one target."""
 
     def __init__(self, to: Dialect, log: Ledger) -> None:
         self.to = to
         self.log = log
-        writing = getattr(to, "writing", None)
-        rule = USUAL if writing is None else writing(Ledger(), None).names.rule
-        self.names = Names(rule, "tool.name", made=set())
+        self.names = Names(rule_of(to), "tool.name", made=set())
         self.custom: set[str] = set()  # the freeform tools, by the names that are written
         self.plain: set[str] = set()  # the tools that have no namespace
         self.spaces: dict[str, list[str]] = {}  # name of a tool -> the namespaces that have it
