@@ -112,7 +112,7 @@ def test_what_is_tied_is_told_from_what_is_unknown() -> None:
 
 def test_convert_names_what_is_tied() -> None:
     with pytest.raises(
-        dragoman.Undetected, match=r"ambiguous: openai-chat, .* match equally"
+        dragoman.Undetected, match=r"ambiguous: anthropic-messages, .* match equally"
     ) as tied:
         dragoman.convert(TIED, target="gemini", facet="messages")
     assert len(tied.value.tied) > 1

@@ -50,7 +50,7 @@ def detect(
     >>> detect([{"role": "user", "content": "Hi"}])  # valid in several dialects
     ()
     >>> [guess.dialect for guess in detect([{"role": "user", "content": "Hi"}]).tied]
-    ['openai-chat', 'anthropic-messages', 'openai-responses']
+    ['anthropic-messages', 'openai-chat', 'openai-responses']
     >>> detect({"greeting": "Hi"}).tied  # in none
     ()
     """
@@ -162,7 +162,9 @@ def _streamers(kind: str) -> list[Dialect]:
 
 
 def _depth(guess: Guess) -> int:
-    return len(type(dialects.get(guess.dialect)).__mro__)
+    """Of how many dialects it is a variant."""
+    bases = type(dialects.get(guess.dialect)).__mro__
+    return len({vars(base).get("name") for base in bases})
 
 
 def _is_base(guess: Guess, best: Guess) -> bool:

@@ -15,6 +15,7 @@ from dragoman import dialects
 from dragoman.core.source import merged, with_source
 from dragoman.core.walk import meaning
 from dragoman.dialect import Dialect
+from dragoman.dialects.anthropic_messages import AnthropicMessages, blocks, response
 from dragoman.ledger import Ledger
 from dragoman.model import History, Json, Message, Request, Response, Text
 from dragoman.testing import Document, difference, load_corpus
@@ -235,10 +236,20 @@ def lost(body: Json, speaker: Dialect, facet: str) -> list[str]:
     return [leaf.pointer for leaf in missing if (leaf.key, leaf.value) not in DEFAULTS]
 
 
-@pytest.mark.parametrize("name", ["keep", "read_cache", "read_citable", "read_stop"])
-def test_a_reader_that_forgets_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        (AnthropicMessages, "keep"),
+        (blocks, "read_cache"),
+        (blocks, "read_citable"),
+        (response, "read_stop"),
+    ],
+)
+def test_a_reader_that_forgets_is_noticed(
+    place: object, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     speaker = dialects.get("anthropic")
-    monkeypatch.setattr(type(speaker), name, lambda *_, **__: None)
+    monkeypatch.setattr(place, name, lambda *_, **__: None)
     noticed = 0
     for document in COPIED:
         if document.dialect != speaker.name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -12,8 +12,8 @@ from dragoman import Transcoder, decompose, dialects
 from dragoman.core.reading import as_dict
 from dragoman.core.turns import mark_custom_results
 from dragoman.core.writing import Writing
-from dragoman.dialects.gemini import Gemini, read_stream, turns
-from dragoman.dialects.gemini.read_parts import NOBODY, Called
+from dragoman.dialects.gemini import DIALECT, Gemini, parts, request, response, stream, tools, turns
+from dragoman.dialects.gemini.parts import NOBODY, Called
 from dragoman.dialects.gemini.schema import Saying
 from dragoman.errors import Malformed
 from dragoman.ledger import Ledger
@@ -35,55 +35,73 @@ DOCUMENTS = [
     if document.facet in FACETS
 ]
 OWN = [document for document in DOCUMENTS if document.dialect == "gemini"]
-QUICK = Gemini()
+MODULES = (parts, request, response, tools, turns)
 
 
-class Careful(Gemini):
+def read_contents(
+    d: Gemini, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+) -> list[Message]:
+    out: list[Message] = []
+    called: Called = {}
+    odd = [
+        turns.read_turn(d, doc, f"{at}/{index}", called, custom, out)
+        for index, doc in enumerate(docs)
+    ]
+    if any(odd):
+        out = turns.paired(out)
+    return mark_custom_results(out) if custom else out
+
+
+def read_parts(
+    d: Gemini, docs: list[Json], at: str, called: Called, custom: frozenset[str] = NOBODY
+) -> list[Block]:
+    out: list[Block] = []
+    for index, doc in enumerate(docs):
+        where = f"{at}/{index}"
+        out.append(parts.read_part(d, as_dict(doc, where), where, called, custom))
+    return out
+
+
+def read_usual_params(doc: dict[str, Json]) -> None:
+    return None
+
+
+def write_turns(d: Gemini, messages: Sequence[Message], w: Saying) -> list[Json]:
+    out: list[Json] = []
+    called: Called = {}
+    results = False
+    for message in messages:
+        if message.role != "tool":
+            turns.say_hoisted(out, w)
+        results = turns.write_turn(d, message, out, results, called, w)
+    turns.say_hoisted(out, w)
+    return out
+
+
+def write_parts(
+    d: Gemini, blocks: Sequence[Block], w: Writing, called: Called, role: Role | None = None
+) -> list[Json]:
+    out: list[Json] = []
+    for block in blocks:
+        out += parts.write_part(d, block, w, called)
+    return out
+
+
+CAREFUL = (read_contents, read_parts, read_usual_params, write_turns, write_parts)
+
+
+@pytest.fixture
+def careful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Gemini without its quick ways: every turn, every part and every parameter one by one."""
 
-    def read_contents(
-        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
-    ) -> list[Message]:
-        out: list[Message] = []
-        called: Called = {}
-        odd = [
-            self.read_turn(doc, f"{at}/{index}", called, custom, out)
-            for index, doc in enumerate(docs)
-        ]
-        if any(odd):
-            out = self.paired(out)
-        return mark_custom_results(out) if custom else out
+    def patch() -> None:
+        for function in CAREFUL:
+            places = [module for module in MODULES if hasattr(module, function.__name__)]
+            assert places, function
+            for module in places:
+                monkeypatch.setattr(module, function.__name__, function)
 
-    def read_parts(
-        self, docs: list[Json], at: str, called: Called, custom: frozenset[str] = NOBODY
-    ) -> list[Block]:
-        out: list[Block] = []
-        for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
-            out.append(self.read_part(as_dict(doc, where), where, called, custom))
-        return out
-
-    def read_usual_params(self, doc: dict[str, Json]) -> None:
-        return None
-
-    def write_turns(self, messages: Sequence[Message], w: Saying) -> list[Json]:
-        out: list[Json] = []
-        called: Called = {}
-        results = False
-        for message in messages:
-            if message.role != "tool":
-                self.say_hoisted(out, w)
-            results = self.write_turn(message, out, results, called, w)
-        self.say_hoisted(out, w)
-        return out
-
-    def write_parts(
-        self, blocks: Sequence[Block], w: Writing, called: Called, role: Role | None = None
-    ) -> list[Json]:
-        out: list[Json] = []
-        for block in blocks:
-            out += self.write_part(block, w, called)
-        return out
+    return patch
 
 
 def grown(body: Json) -> Iterator[Json]:
@@ -97,10 +115,10 @@ def grown(body: Json) -> Iterator[Json]:
             yield from ([*body[:index], new, *body[index + 1 :]] for new in grown(value))
 
 
-def read(dialect: Gemini, facet: str, body: Json) -> Tree | str:
+def read(facet: str, body: Json) -> Tree | str:
     """The tree, or why there is none."""
     try:
-        tree = dialect.read(body, facet)
+        tree = DIALECT.read(body, facet)
     except Malformed as problem:
         return str(problem)
     if not isinstance(tree, Request):
@@ -110,24 +128,28 @@ def read(dialect: Gemini, facet: str, body: Json) -> Tree | str:
     return replace(tree, params=replace(params, ats=ats))
 
 
-def write(dialect: Gemini, tree: Tree) -> tuple[str, list[str]]:
+def write(tree: Tree) -> tuple[str, list[str]]:
     log = Ledger()
-    return str(dialect.write(tree, log)), [str(loss) for loss in log.losses]
+    return str(DIALECT.write(tree, log)), [str(loss) for loss in log.losses]
 
 
 @pytest.mark.parametrize("document", OWN, ids=lambda d: d.name)
-def test_reading(document: Document) -> None:
-    for body in (document.body, *broken(document.body), *grown(document.body)):
-        quick, careful = (read(each, document.facet, body) for each in (QUICK, Careful()))
-        assert quick == careful
+def test_reading(document: Document, careful: Callable[[], None]) -> None:
+    bodies = [document.body, *broken(document.body), *grown(document.body)]
+    quick = [read(document.facet, body) for body in bodies]
+    careful()
+    assert quick == [read(document.facet, body) for body in bodies]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_writing(document: Document, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing(
+    document: Document, careful: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = dialects.get(document.dialect).read(document.body, document.facet)
-    quick = write(QUICK, tree)
+    quick = write(tree)
+    careful()
     monkeypatch.setattr(turns, "is_plain_text", lambda block: False)
-    assert quick == write(Careful(), tree)
+    assert quick == write(tree)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +157,14 @@ def test_writing(document: Document, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_streams(document: Document, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = decompose(document.body, "gemini").split(b"\n\n")
-    stream = b"\n\n".join([frame for frame in frames for _ in range(3)])  # so that texts go on
-    quick = transcoded(stream)
+    data = b"\n\n".join([frame for frame in frames for _ in range(3)])  # so that texts go on
+    quick = transcoded(data)
 
-    def refuse(data: bytes) -> None:
+    def refuse(frame: bytes) -> None:
         raise UnicodeError
 
-    monkeypatch.setattr(read_stream, "decode_usual", refuse)
-    assert quick == transcoded(stream)
+    monkeypatch.setattr(stream, "decode_usual", refuse)
+    assert quick == transcoded(data)
 
 
 def transcoded(stream: bytes) -> tuple[bytes, list[str]]:

@@ -38,8 +38,8 @@ from ..model import (
     ToolChoice,
     ToolResult,
 )
-from .openai_responses import REASONING, OpenAIResponses
-from .openai_responses.parts import INPUT, ItemWriting
+from .openai_responses import REASONING, OpenAIResponses, items
+from .openai_responses.parts import INPUT, ItemWriting, item_of, write_part
 from .openai_responses.request import FIELDS
 
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
@@ -166,7 +166,7 @@ class Copilot(OpenAIResponses):
         for message in messages:
             content = message.content if w.home else self.sendable(message.content, w)
             if message.content and not content:
-                self.note_message(message, w)
+                items.note_message(self, message, w)
                 continue
             if message.role != "tool" and hoisted:
                 out += super().write_items(run, w)
@@ -220,7 +220,7 @@ class Copilot(OpenAIResponses):
                 texts.append(part)
                 continue
             before = len(parts)
-            self.write_part(part, parts, w)
+            write_part(self, part, parts, w)
             if len(parts) > before:
                 why = f"{self.name} allows only text in a tool result; written in a user turn"
                 w.moved("tool_result.content", part.at, why)
@@ -254,13 +254,13 @@ class Copilot(OpenAIResponses):
         if extras is None or not self.knows(extras.dialect) or "item" not in extras.spelling:
             item = Node()
         else:
-            item = self.item_of(first)  # what OpenAI's item says beyond the tree
+            item = item_of(first)  # what OpenAI's item says beyond the tree
         named = item.extras is not None and "id" in item.extras.fields
         if w.home or (w.answer and not named):
             out: dict[str, Json] = super().write_new_item(blocks, w)
             return out if w.home else self.emit(out, item, w.log)
         out = {"type": "message", "id": "", "status": "completed", "role": "assistant"}
-        out = self.emit(out | {"content": self.write_spoken(blocks, w)}, item, w.log)
+        out = self.emit(out | {"content": items.write_spoken(self, blocks, w)}, item, w.log)
         if not w.answer:
             w.count["msg"] = w.count.get("msg", 0) + 1
             out["id"] = f"msg_{w.count['msg']}"

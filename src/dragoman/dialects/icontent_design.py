@@ -15,7 +15,7 @@ from ..core import capabilities as cap
 from ..core.writing import data_uri
 from ..model import Json, Media, ToolResult
 from .icontent import FILES, IContent
-from .icontent.write import ContentWriting
+from .icontent.blocks import ContentWriting
 
 IMAGES = replace(FILES, labels=frozenset(), titled=frozenset(), typed=False, absolute=True)
 

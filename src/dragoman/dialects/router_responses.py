@@ -60,12 +60,22 @@ from ..model import (
     ToolCall,
     ToolResult,
 )
-from .openai_responses import OpenAIResponses
+from .openai_responses import OpenAIResponses, calls, items
 from .openai_responses import rules as official
 from .openai_responses import sniff as signs
+from .openai_responses.base import ResponsesBase
 from .openai_responses.calls import TOOL_RESULT_KEYS
-from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
-from .openai_responses.response import COUNTS, Responses
+from .openai_responses.parts import (
+    INPUT,
+    OUTPUT,
+    ItemWriting,
+    Reader,
+    bare_text,
+    mark,
+    write_media,
+    write_parts,
+)
+from .openai_responses.response import COUNTS
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
@@ -112,7 +122,7 @@ LOOK = Look(
 FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 
-class RouterResponses(signs.Sniff, official.Rules, Responses):
+class RouterResponses(official.ResponsesRules, ResponsesBase):
     name = "router-responses"
     can = replace(
         OpenAIResponses.can,
@@ -151,7 +161,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             flagged = super().read_tool_result(doc, at)
             return replace(flagged, extras=self.respell(flagged.extras, flag=True))
         spelling: dict[str, Json] = {"part": RESULT}
-        failed, blocks = self.read_answered(doc, "content", at, spelling)
+        failed, blocks = calls.read_answered(self, doc, "content", at, spelling)
         return ToolResult(
             maybe_str(doc, "tool_use_id", at),
             blocks,
@@ -206,7 +216,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             if message.role == "assistant":
                 if before == "assistant":
                     self.merge_message(message, w.log)
-                self.write_assistant(message, out, w)
+                items.write_assistant(self, message, out, w)
             elif message.role == "tool":
                 self.write_results(message, out, w)
             else:
@@ -217,8 +227,8 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         if w.home:
             return super().write_message(message, out, w)
-        self.note_message(message, w)
-        if parts := self.write_parts(message.content, w):
+        items.note_message(self, message, w)
+        if parts := write_parts(self, message.content, w):
             out.append({"role": message.role, "content": parts})
         else:
             self.omit_message(message, w.log)
@@ -242,12 +252,12 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
         if w.home or result.kind == "custom":
             return super().write_result(result, w)
-        content = self.mark_parts(result, w)
-        said: Json = self.bare_text(content, w)
+        content = calls.mark_parts(self, result, w)
+        said: Json = bare_text(self, content, w)
         if said is None:
-            said = self.write_parts(content, w)
+            said = write_parts(self, content, w)
             if said and not isinstance(content[0], Text):
-                self.mark_first(said[0], result, w)
+                calls.mark_first(said[0], result, w)
             said = said or ""
         self.lose(result.extras, result.at, w.log)
         return {"type": RESULT, "tool_use_id": w.result_id(result), "content": said}
@@ -261,12 +271,12 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         out: dict[str, Json] = {"type": RESULT}
         if result.call_id is not None:
             out["tool_use_id"] = result.call_id
-        content, spelled = self.mark_parts(result, w), spelling.get("content")
-        text = None if spelled == "list" else self.bare_text(content, w)
+        content, spelled = calls.mark_parts(self, result, w), spelling.get("content")
+        text = None if spelled == "list" else bare_text(self, content, w)
         if text is not None:
             out["content"] = text
         elif spelled not in ("null", "absent"):
-            out["content"] = self.write_parts(content, w)
+            out["content"] = write_parts(self, content, w)
         return self.emit(out, result, w.log)
 
     # -- what the assistant says ------------------------------------------------------------
@@ -283,7 +293,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
                 self.write_part(block, parts, w)
             elif isinstance(block, ToolCall) and block.kind != "custom":
                 parts.append(self.write_call(block, w))
-            elif (doc := self.write_item(block, w)) is not None:
+            elif (doc := items.write_item(self, block, w)) is not None:
                 if parts:
                     out.append({"role": "assistant", "content": parts})
                     parts = []
@@ -298,7 +308,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
                 parts.append(self.write_text(block, OUTPUT, w))
             case Media(kind="image"):
                 count = len(parts)
-                self.write_media(block, parts, w)
+                write_media(self, block, parts, w)
                 for part in parts[count:]:
                     part["type"] = part["type"].replace("input_image", "output_image")
             case _:
@@ -366,7 +376,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         """A message of an answer has no id here, so none is made up."""
         if w.answer and not w.home:
-            return said_item(self.write_spoken(blocks, w))
+            return said_item(items.write_spoken(self, blocks, w))
         return super().write_new_item(blocks, w)
 
     def echo(self, request: Json) -> None:
@@ -391,7 +401,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         content: list[Block] = []
         for block in super().settle(message, log).content:
             if isinstance(block, ToolCall) and block.kind == "function":
-                joins = bool(content) and self.is_part(content[-1], True)
+                joins = bool(content) and items.is_part(self, content[-1], True)
                 block = self.settle_call(block, joins, log)
             content.append(block)
         return replace(message, content=tuple(content))
@@ -404,7 +414,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         fields = {} if call.extras is None else call.extras.fields
         extras = Extras(self.name, fields, spelling={"part": CALL, "object": True})
         if not joins:
-            extras = self.mark(extras, None, EASY)
+            extras = mark(self, extras, None, EASY)
         arguments = compact(object_of(call, log))
         return replace(call, arguments=arguments, item_id=None, extras=extras)
 
@@ -413,12 +423,12 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     def read_stream(self, whole: bool) -> StreamReader:
         from .openai_responses.inline_stream import InlineReader
 
-        return InlineReader(self, whole, is_silent)  # type: ignore[arg-type]
+        return InlineReader(self, whole, is_silent)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         from .openai_responses.inline_stream import InlineWriter
 
-        return InlineWriter(self, log, home)  # type: ignore[arg-type]
+        return InlineWriter(self, log, home)
 
     # -- what it rejects, and how to know it ------------------------------------------------
 

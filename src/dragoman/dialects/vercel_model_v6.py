@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..core import capabilities as cap
 from .vercel_model import FORMS, RESULTS, VercelModel
-from .vercel_model.read_parts import FILE_ID
+from .vercel_model.parts import FILE_ID
 from .vercel_model.response import STOPS
 
 

@@ -9,17 +9,21 @@ limit is required; caches are marked in the content; cached tokens do not count 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
+from ...core.models import DEFAULT, Models
+from ...dialect import Problem
+from ...lint.rules import Ruled, examine, lay_open
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .._claude import THINKING
-from .response import Responses
-from .rules import Rules
-from .sniff import Sniff
-from .write_blocks import DATA_TYPES
+from . import request, response, tools
+from . import sniff as signs
+from .blocks import DATA_TYPES, NAME
+from .response import COUNTS, STOPS
+from .rules import FACETS, RULES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
 REFERENCE = re.compile("[a-zA-Z0-9_-]{1,64}")
 
 
-class AnthropicMessages(Sniff, Rules, Responses):
+class AnthropicMessages(Ruled):
+    name = NAME
+    issuer = "anthropic"
     spec = "https://docs.claude.com/en/api/messages"
     vendor = "anthropic"
     needs_model = True
@@ -128,6 +134,36 @@ class AnthropicMessages(Sniff, Rules, Responses):
         "type": "tool_search_tool_bm25_20251119",
         "name": "tool_search_tool_bm25",
     }
+    stops = STOPS
+    counts = COUNTS
+    rules = RULES
+    merges = True
+    silent_results = True
+    call_ids = ("[a-zA-Z0-9_-]", 512)
+    tool_names = ("[a-zA-Z0-9_-]", 128)
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    restored = request.restored
+    fit_model = request.fit_model
+    read_messages = request.read_messages
+    write_messages = request.write_messages
+    writing = tools.writing
+    read_tools = tools.read_tools
+    write_tools = tools.write_tools
+    read_tool_choice = tools.read_tool_choice
+    write_tool_choice = tools.write_tool_choice
+    read_response = response.read_response
+    write_response = response.write_response
+    read_usage = response.read_usage
+    write_usage = response.write_usage
+    settle = response.settle
+    read_error = response.read_error
+    write_error = response.write_error
+
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
     def reference(self, name: str) -> dict[str, Json] | None:
         # "tool_reference.tool_name: String should have at most 64 characters"
@@ -136,12 +172,12 @@ class AnthropicMessages(Sniff, Rules, Responses):
         return {"type": "tool_reference", "tool_name": name}
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .read_stream import AnthropicReader
+        from .stream import AnthropicReader
 
         return AnthropicReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .write_stream import AnthropicWriter
+        from .stream import AnthropicWriter
 
         return AnthropicWriter(self, log, home)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core.fields import Field, Fields, flag, number, strings, text, whole
@@ -43,15 +45,18 @@ from .._claude_turns import (
     without_final_space,
     without_final_thinking,
 )
-from .blocks import NAME
-from .turns import Turns
+from .blocks import NAME, read_blocks, read_cache, write_cache
+from .tools import read_choice, read_tool_list, write_choice, write_tool_list, writing
+from .turns import read_history, write_conversation
+
+if TYPE_CHECKING:
+    from . import AnthropicMessages
+
 
 DEFAULT_MAX_TOKENS = 8192
 """What is sent when the source names no limit; every current model accepts it."""
 
 MOST_MARKS = 4
-IDS = ("[a-zA-Z0-9_-]", 512)
-NAMES = ("[a-zA-Z0-9_-]", 128)
 THINKING = {
     "enabled": "on",
     "adaptive": "adaptive",
@@ -81,254 +86,266 @@ FIELDS = Fields(
 )  # fmt: skip
 
 
-class Requests(Turns):
-    """Reading and writing requests and histories."""
+def read_request(d: AnthropicMessages, doc: Json) -> Request:
+    doc = as_dict(doc, "")
+    tools = doc.get("tools")
+    tools = None if tools is None else read_tool_list(d, tools, "/tools")
+    messages = read_conversation(d, doc, tools)
+    said = maybe_dict(doc, "tool_choice", "")
+    choice = None if said is None else read_choice(d, said, "/tool_choice")
+    if choice is not None and choice.mode == "named":
+        if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
+            choice = replace(choice, kind="custom")
+    params, partly = read_params(d, doc)
+    return Request(
+        maybe_str(doc, "model", ""),
+        tuple(messages),
+        tools,
+        choice,
+        params,
+        True if messages and is_begun(messages[-1]) else None,
+        dialect=NAME,
+        extras=d.keep(doc, FIELDS.taken, partly=partly),
+    )
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_request(self, doc: Json) -> Request:
-        doc = as_dict(doc, "")
-        tools = doc.get("tools")
-        tools = None if tools is None else self.read_tool_list(tools, "/tools")
-        messages = self.read_conversation(doc, tools)
-        said = maybe_dict(doc, "tool_choice", "")
-        choice = None if said is None else self.read_choice(said, "/tool_choice")
-        if choice is not None and choice.mode == "named":
-            if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
-                choice = replace(choice, kind="custom")
-        params, partly = self.read_params(doc)
-        return Request(
-            maybe_str(doc, "model", ""),
-            tuple(messages),
-            tools,
-            choice,
-            params,
-            True if messages and is_begun(messages[-1]) else None,
-            dialect=NAME,
-            extras=self.keep(doc, FIELDS.taken, partly=partly),
-        )
+def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
+    w = writing(d, log, tree.dialect)
+    out: dict[str, Json] = {}
+    if tree.model is not None:
+        out["model"] = tree.model
+    facts = w.address(d.vendor, tree.model)
+    if not w.home:
+        if facts is not UNKNOWN or tree.params.thinking is not None:
+            tree = fit(tree, facts, log)
+        tree = apart(tree, log)
+    write_params(d, out, tree, w)
+    if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
+        if "thinking" not in out or out["thinking"]["type"] == "disabled":
+            tree = without_final_thinking(tree, log)
+        tree = without_final_space(tree, log)
+    # Tools come before the system prompt and the messages: that is the order of the cache.
+    if tree.tools is not None:
+        tools = write_tool_list(d, tree.tools, w)
+        if tools:
+            out["tools"] = tools
+    if tree.tool_choice is not None:
+        write_request_choice(d, out, tree, tree.tool_choice, w)
+    write_conversation(d, out, tree.messages, w)
+    if not (out["messages"] or w.home):
+        # "messages: at least one message is required"
+        d.add_user_turn(tree.at, log)
+        out["messages"] = [{"role": "user", "content": SILENCE}]
+    if w.marks:
+        limit_marks(d, w)
+    turns = out["messages"]
+    if tree.messages and turns and not w.home:
+        refused = no_prefill(tree, facts, thinks(out))
+        note_prefill(d, tree, turns, refused, CONTINUE, is_beginning(turns[-1]), log)
+    if "thinking" in out and not w.home and not log.restores:
+        fit_thinking(out, tree, log)
+    return d.emit(out, tree, log)
 
-    def read_messages(self, doc: Json) -> History:
-        if doc.__class__ is list:
-            return History(tuple(self.read_history(doc, "", frozenset())), dialect=NAME)
-        doc = as_dict(doc, "")
-        messages = self.read_conversation(doc, None)
-        extras = self.keep(doc, ("messages", "system"))
-        return History(tuple(messages), dialect=NAME, extras=extras)
 
-    def read_conversation(
-        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None
-    ) -> list[Message]:
-        """System prompt and messages."""
-        custom = frozenset(t.name for t in tools if t.kind == "custom") if tools else frozenset()
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
-        system = doc.get("system")
-        if system is None:
-            return messages
-        if system.__class__ is str:
-            text = Text(system, at="/system")
-            return [Message("system", (text,), at="/system"), *messages]
-        if system.__class__ is not list:
-            expected("a string or a list", system, "/system")
-        if not system:
-            return messages
-        blocks = tuple(self.read_blocks(system, "/system"))
-        return [Message("system", blocks, at="/system"), *messages]
+def restored(d: AnthropicMessages, document: Json, tree: Tree, log: Ledger) -> Json:
+    if d.is_home(tree.dialect) or not isinstance(tree, Request):
+        return document
+    if not isinstance(document.get("thinking"), dict) or not thinks(document):
+        return document
+    why = why_unthinking(document["messages"], is_result, is_thinking)
+    if why is None:
+        return document
+    asked = tree.params.thinking  # None: the capsule alone has it
+    log.dropped("thinking", asked.at if asked is not None else "", why)
+    return {key: value for key, value in document.items() if key != "thinking"}
 
-    def read_params(self, doc: dict[str, Json]) -> tuple[Params, dict[str, tuple[str, ...]]]:
-        partly: dict[str, tuple[str, ...]] = {}
-        if (usual := FIELDS.usual(doc)) is not None:
-            return usual, partly
-        ats: dict[str, str] = {}
-        given = FIELDS.read(doc, ats, {}, set(), partly)
-        if not FIELDS.special.isdisjoint(doc):
-            given["thinking"] = self.read_thinking_config(doc, partly)
-            given["output"] = self.read_output(doc, partly)
-            given["cache"] = self.read_cache(doc, "")
-        return Params(**given, ats=ats), partly
 
-    def read_thinking_config(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> Thinking | None:
-        thinking = maybe_dict(doc, "thinking", "")
-        config = maybe_dict(doc, "output_config", "")
-        effort = None if config is None else maybe_str(config, "effort", "/output_config")
-        if config is not None:
-            partly["output_config"] = ("effort",)
-        mode = None
-        if thinking is not None:
-            mode = THINKING.get(maybe_str(thinking, "type", "/thinking") or "")
-        if thinking is None or mode is None:
-            return None if effort is None else Thinking(effort=effort, at="/output_config/effort")
-        partly["thinking"] = ("type", "budget_tokens", "display")
-        return Thinking(
-            mode,  # type: ignore[arg-type]
-            effort,
-            maybe_int(thinking, "budget_tokens", "/thinking"),
-            maybe_str(thinking, "display", "/thinking"),
-            at="/thinking",
-        )
+def fit_thinking(out: dict[str, Json], tree: Request, log: Ledger) -> None:
+    """In the middle of a tool loop, thinking needs the thinking block that began it."""
+    config = tree.params.thinking
+    if config is None or not thinks(out):
+        return
+    if lacks_thinking(out["messages"], is_result, is_thinking):
+        del out["thinking"]
+        log.dropped("thinking", config.at, WITHOUT_THINKING)
 
-    def read_output(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> OutputFormat | None:
-        """The schema of the answer, in its place or where the beta had it (``output_format``)."""
-        config = maybe_dict(doc, "output_config", "") or {}
-        for holder, key, at in (
-            (config, "format", "/output_config/format"),
-            (doc, "output_format", "/output_format"),
-        ):
-            form = holder.get(key)
-            if form.__class__ is dict and form.get("type") == "json_schema" and "schema" in form:
-                if key == "format":
-                    partly["output_config"] = (*partly.get("output_config", ()), "format")
-                else:
-                    partly["output_format"] = tuple(form)
-                extras = self.keep(form, ("type", "schema"))
-                return OutputFormat(
-                    "schema", schema=form["schema"], at=at, extras=extras, schema_at="/schema"
-                )
-        return None
 
-    # -- writing ----------------------------------------------------------------------------
+def fit_model(d: AnthropicMessages, tree: Request, log: Ledger) -> Request:
+    return repaired(tree, d, log.models.facts(d.vendor, tree.model), log)
 
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        out: dict[str, Json] = {}
-        if tree.model is not None:
-            out["model"] = tree.model
-        facts = w.address(self.vendor, tree.model)
-        if not w.home:
-            if facts is not UNKNOWN or tree.params.thinking is not None:
-                tree = fit(tree, facts, log)
-            tree = apart(tree, log)
-        self.write_params(out, tree, w)
-        if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
-            if "thinking" not in out or out["thinking"]["type"] == "disabled":
-                tree = without_final_thinking(tree, log)
-            tree = without_final_space(tree, log)
-        # Tools come before the system prompt and the messages: that is the order of the cache.
-        if tree.tools is not None:
-            tools = self.write_tool_list(tree.tools, w)
-            if tools:
-                out["tools"] = tools
-        if tree.tool_choice is not None:
-            self.write_request_choice(out, tree, tree.tool_choice, w)
-        self.write_conversation(out, tree.messages, w)
-        if not (out["messages"] or w.home):
-            # "messages: at least one message is required"
-            self.add_user_turn(tree.at, log)
-            out["messages"] = [{"role": "user", "content": SILENCE}]
-        if w.marks:
-            self.limit_marks(w)
-        turns = out["messages"]
-        if tree.messages and turns and not w.home:
-            refused = no_prefill(tree, facts, thinks(out))
-            note_prefill(self, tree, turns, refused, CONTINUE, is_beginning(turns[-1]), log)
-        if "thinking" in out and not w.home and not log.restores:
-            self.fit_thinking(out, tree, log)
-        return self.emit(out, tree, log)
 
-    def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
-        if self.is_home(tree.dialect) or not isinstance(tree, Request):
-            return document
-        if not isinstance(document.get("thinking"), dict) or not thinks(document):
-            return document
-        why = why_unthinking(document["messages"], is_result, is_thinking)
-        if why is None:
-            return document
-        asked = tree.params.thinking  # None: the capsule alone has it
-        log.dropped("thinking", asked.at if asked is not None else "", why)
-        return {key: value for key, value in document.items() if key != "thinking"}
+def limit_marks(d: AnthropicMessages, w: Writing) -> None:
+    """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
+    mark covers the longer prefix.
+    """
+    if not w.home:
+        for doc, cache in w.marks[:-MOST_MARKS]:
+            del doc["cache_control"]
+            w.log.dropped(
+                "cache",
+                cache.at,
+                f"{d.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
+            )
 
-    def fit_thinking(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
-        """In the middle of a tool loop, thinking needs the thinking block that began it."""
-        config = tree.params.thinking
-        if config is None or not thinks(out):
-            return
-        if lacks_thinking(out["messages"], is_result, is_thinking):
-            del out["thinking"]
-            log.dropped("thinking", config.at, WITHOUT_THINKING)
 
-    def fit_model(self, tree: Request, log: Ledger) -> Request:
-        return repaired(tree, self, log.models.facts(self.vendor, tree.model), log)
+def read_messages(d: AnthropicMessages, doc: Json) -> History:
+    if doc.__class__ is list:
+        return History(tuple(read_history(d, doc, "", frozenset())), dialect=NAME)
+    doc = as_dict(doc, "")
+    messages = read_conversation(d, doc, None)
+    extras = d.keep(doc, ("messages", "system"))
+    return History(tuple(messages), dialect=NAME, extras=extras)
 
-    def limit_marks(self, w: Writing) -> None:
-        """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
-        mark covers the longer prefix.
-        """
-        if not w.home:
-            for doc, cache in w.marks[:-MOST_MARKS]:
-                del doc["cache_control"]
-                w.log.dropped(
-                    "cache",
-                    cache.at,
-                    f"{self.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
-                )
 
-    def write_messages(self, tree: History, log: Ledger) -> Json:
-        out: dict[str, Json] = {}
-        self.write_conversation(out, tree.messages, self.writing(log, tree.dialect))
-        return self.emit(out, tree, log)
+def write_messages(d: AnthropicMessages, tree: History, log: Ledger) -> Json:
+    out: dict[str, Json] = {}
+    write_conversation(d, out, tree.messages, writing(d, log, tree.dialect))
+    return d.emit(out, tree, log)
 
-    def write_request_choice(
-        self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
-    ) -> None:
-        if not w.home:
-            if choice.mode is None and choice.parallel is not False:
-                return  # as usual
-            if is_excluded(choice, tree.params):
-                w.log.approximated("tool_choice", choice.at, EXCLUDED)
-                choice = replace(choice, mode="auto", name=None, allowed=None)
-        out["tool_choice"] = self.write_choice(choice, w)
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        given = tree.params
-        if given.max_tokens is None and not w.home:
-            given = self.with_limit(given, w)
-        if (params := FIELDS.write(out, given, w, self.name)) is None:
-            return
-        if params.cache is not None:
-            out["cache_control"] = self.write_cache(params.cache, w)
-        if params.thinking is not None:
-            self.write_thinking_config(out, params.thinking, w)
-        if params.output is not None:
-            self.write_output(out, params.output, w)
-        self.lose(params.extras, params.at, w.log)
+def write_request_choice(
+    d: AnthropicMessages, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
+) -> None:
+    if not w.home:
+        if choice.mode is None and choice.parallel is not False:
+            return  # as usual
+        if is_excluded(choice, tree.params):
+            w.log.approximated("tool_choice", choice.at, EXCLUDED)
+            choice = replace(choice, mode="auto", name=None, allowed=None)
+    out["tool_choice"] = write_choice(d, choice, w)
 
-    def with_limit(self, params: Params, w: Writing) -> Params:
-        limit = DEFAULT_MAX_TOKENS
-        if params.thinking is not None and params.thinking.budget is not None:
-            limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
-        limit = min(limit, w.facts.max_tokens or limit)
-        w.log.invented("max_tokens", "", f"{self.name} requires max_tokens; {limit} is written")
-        return replace(params, max_tokens=limit)
 
-    def write_thinking_config(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        if (mode := config.mode or (None if config.budget is None else "on")) is not None:
-            thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-            if config.budget is not None:
-                thinking["budget_tokens"] = config.budget
-            if config.display is not None:
-                thinking["display"] = config.display
-            out["thinking"] = thinking
-        if config.effort is not None:
-            out["output_config"] = {"effort": config.effort}
-        self.lose(config.extras, config.at, w.log)
+def read_conversation(
+    d: AnthropicMessages, doc: dict[str, Json], tools: tuple[Tool, ...] | None
+) -> list[Message]:
+    """System prompt and messages."""
+    custom = frozenset(t.name for t in tools if t.kind == "custom") if tools else frozenset()
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages", custom)
+    system = doc.get("system")
+    if system is None:
+        return messages
+    if system.__class__ is str:
+        text = Text(system, at="/system")
+        return [Message("system", (text,), at="/system"), *messages]
+    if system.__class__ is not list:
+        expected("a string or a list", system, "/system")
+    if not system:
+        return messages
+    blocks = tuple(read_blocks(d, system, "/system"))
+    return [Message("system", blocks, at="/system"), *messages]
 
-    def write_output(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
-        if form.kind == "text":  # which needs no saying
-            self.lose(form.extras, form.at, w.log)
-            return
-        schema = form.schema
-        if not w.home:
-            schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
-        doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
-        self.emit(doc, form, w.log)
-        out["output_config"] = out.get("output_config", {}) | {"format": doc}
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+def read_params(
+    d: AnthropicMessages, doc: dict[str, Json]
+) -> tuple[Params, dict[str, tuple[str, ...]]]:
+    partly: dict[str, tuple[str, ...]] = {}
+    if (usual := FIELDS.usual(doc)) is not None:
+        return usual, partly
+    ats: dict[str, str] = {}
+    given = FIELDS.read(doc, ats, {}, set(), partly)
+    if not FIELDS.special.isdisjoint(doc):
+        given["thinking"] = read_thinking_config(doc, partly)
+        given["output"] = read_output(d, doc, partly)
+        given["cache"] = read_cache(d, doc, "")
+    return Params(**given, ats=ats), partly
+
+
+def write_params(d: AnthropicMessages, out: dict[str, Json], tree: Request, w: Writing) -> None:
+    given = tree.params
+    if given.max_tokens is None and not w.home:
+        given = with_limit(d, given, w)
+    if (params := FIELDS.write(out, given, w, d.name)) is None:
+        return
+    if params.cache is not None:
+        out["cache_control"] = write_cache(d, params.cache, w)
+    if params.thinking is not None:
+        write_thinking_config(d, out, params.thinking, w)
+    if params.output is not None:
+        write_output(d, out, params.output, w)
+    d.lose(params.extras, params.at, w.log)
+
+
+def with_limit(d: AnthropicMessages, params: Params, w: Writing) -> Params:
+    limit = DEFAULT_MAX_TOKENS
+    if params.thinking is not None and params.thinking.budget is not None:
+        limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
+    limit = min(limit, w.facts.max_tokens or limit)
+    w.log.invented("max_tokens", "", f"{d.name} requires max_tokens; {limit} is written")
+    return replace(params, max_tokens=limit)
+
+
+def read_thinking_config(
+    doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+) -> Thinking | None:
+    thinking = maybe_dict(doc, "thinking", "")
+    config = maybe_dict(doc, "output_config", "")
+    effort = None if config is None else maybe_str(config, "effort", "/output_config")
+    if config is not None:
+        partly["output_config"] = ("effort",)
+    mode = None
+    if thinking is not None:
+        mode = THINKING.get(maybe_str(thinking, "type", "/thinking") or "")
+    if thinking is None or mode is None:
+        return None if effort is None else Thinking(effort=effort, at="/output_config/effort")
+    partly["thinking"] = ("type", "budget_tokens", "display")
+    return Thinking(
+        mode,  # type: ignore[arg-type]
+        effort,
+        maybe_int(thinking, "budget_tokens", "/thinking"),
+        maybe_str(thinking, "display", "/thinking"),
+        at="/thinking",
+    )
+
+
+def write_thinking_config(
+    d: AnthropicMessages, out: dict[str, Json], config: Thinking, w: Writing
+) -> None:
+    if (mode := config.mode or (None if config.budget is None else "on")) is not None:
+        thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
+        if config.budget is not None:
+            thinking["budget_tokens"] = config.budget
+        if config.display is not None:
+            thinking["display"] = config.display
+        out["thinking"] = thinking
+    if config.effort is not None:
+        out["output_config"] = {"effort": config.effort}
+    d.lose(config.extras, config.at, w.log)
+
+
+def read_output(
+    d: AnthropicMessages, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+) -> OutputFormat | None:
+    """The schema of the answer, in its place or where the beta had it (``output_format``)."""
+    config = maybe_dict(doc, "output_config", "") or {}
+    for holder, key, at in (
+        (config, "format", "/output_config/format"),
+        (doc, "output_format", "/output_format"),
+    ):
+        form = holder.get(key)
+        if form.__class__ is dict and form.get("type") == "json_schema" and "schema" in form:
+            if key == "format":
+                partly["output_config"] = (*partly.get("output_config", ()), "format")
+            else:
+                partly["output_format"] = tuple(form)
+            extras = d.keep(form, ("type", "schema"))
+            return OutputFormat(
+                "schema", schema=form["schema"], at=at, extras=extras, schema_at="/schema"
+            )
+    return None
+
+
+def write_output(
+    d: AnthropicMessages, out: dict[str, Json], form: OutputFormat, w: Writing
+) -> None:
+    if form.kind == "text":  # which needs no saying
+        d.lose(form.extras, form.at, w.log)
+        return
+    schema = form.schema
+    if not w.home:
+        schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
+    doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
+    d.emit(doc, form, w.log)
+    out["output_config"] = out.get("output_config", {}) | {"format": doc}
 
 
 def is_result(block: Json) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core import heads
@@ -16,6 +18,7 @@ from ...core.reading import (
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
+from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -31,8 +34,12 @@ from ...model import (
     Text,
     Usage,
 )
-from .blocks import NAME
-from .request import Requests
+from . import tools, turns
+from .blocks import NAME, read_blocks, write_blocks
+
+if TYPE_CHECKING:
+    from . import AnthropicMessages
+
 
 # https://docs.claude.com/en/api/messages#response-stop-reason
 STOPS = Stops(
@@ -83,176 +90,179 @@ COUNTS = Counts(
 )
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: AnthropicMessages, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if "content" not in doc and doc.get("error") is not None:
+        return Response(None, None, (), failure=read_error(d, doc), dialect=NAME)
+    blocks = tuple(read_blocks(d, need_list(doc, "content", ""), "/content"))
+    usage = maybe_dict(doc, "usage", "")
+    message = Message("assistant", blocks, at="")
+    stop = read_stop(d, doc, message)
+    taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
+    if doc.get("type") != "message" or doc.get("role") != "assistant":
+        taken = taken - {key for key, usual in USUAL.items() if doc.get(key) != usual}
+    return Response(
+        maybe_str(doc, "id", ""),
+        maybe_str(doc, "model", ""),
+        (Candidate(message, stop, at=""),),
+        None if usage is None else read_usage(d, usage, "/usage"),
+        dialect=NAME,
+        extras=d.keep(doc, taken),
+    )
 
-    stops = STOPS
-    counts = COUNTS
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if "content" not in doc and doc.get("error") is not None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
-        blocks = tuple(self.read_blocks(need_list(doc, "content", ""), "/content"))
-        usage = maybe_dict(doc, "usage", "")
-        message = Message("assistant", blocks, at="")
-        stop = self.read_stop(doc, message)
-        taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
-        if doc.get("type") != "message" or doc.get("role") != "assistant":
-            taken = taken - {key for key, usual in USUAL.items() if doc.get(key) != usual}
-        return Response(
-            maybe_str(doc, "id", ""),
-            maybe_str(doc, "model", ""),
-            (Candidate(message, stop, at=""),),
-            None if usage is None else self.read_usage(usage, "/usage"),
-            dialect=NAME,
-            extras=self.keep(doc, taken),
-        )
+def write_response(d: AnthropicMessages, tree: Response, log: Ledger) -> Json:
+    w = tools.writing(d, log, tree.dialect, answer=True)
+    candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+    message = candidate.message
+    out: dict[str, Json] = {"id": None, **USUAL, "model": None}
+    heads.put_id(d, out, tree, w, "msg_1")
+    heads.put_model(d, out, tree, w)
+    content = message.content if w.home else turns.fit_assistant(d, message.content, w)
+    out["content"] = write_blocks(d, content, w)
+    write_stop(d, out, candidate, w)
+    d.put_usage(out, tree, w)
+    d.lose(candidate.extras, candidate.at, log)
+    d.lose(message.extras, message.at, log)
+    return d.emit(out, tree, log)
 
-    def read_stop(self, doc: dict[str, Json], message: Message) -> Stop | None:
-        stop = self.stop_of(maybe_str(doc, "stop_reason", ""), message)
-        if stop is None:
-            return None
-        sequence = maybe_str(doc, "stop_sequence", "")
-        return replace(stop, sequence=sequence, detail=doc.get("stop_details"))
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        created = maybe_dict(doc, "cache_creation", at)
-        if created is None and not doc.get("iterations"):
-            return super().read_usage(doc, at)
-        usage = self.counts.read(self, doc, at, partly={"cache_creation": TTLS.values()})
-        counts = {t: maybe_int(created or {}, key, at) for t, key in TTLS.items()}
-        ttl = {t: count for t, count in counts.items() if count is not None}
-        if ttl:
-            written = sum(ttl.values()) if usage.cache_write is None else usage.cache_write
-            usage = replace(usage, cache_write=written, cache_write_ttl=ttl)
-        return self.with_compaction(usage, doc)
+def read_stop(d: AnthropicMessages, doc: dict[str, Json], message: Message) -> Stop | None:
+    stop = d.stop_of(maybe_str(doc, "stop_reason", ""), message)
+    if stop is None:
+        return None
+    sequence = maybe_str(doc, "stop_sequence", "")
+    return replace(stop, sequence=sequence, detail=doc.get("stop_details"))
 
-    def with_compaction(self, usage: Usage, doc: dict[str, Json]) -> Usage:
-        """ "A `compaction` entry's tokens are not included in the top-level `usage` fields"
-        (anthropic, PyPI, types/beta/beta_usage.py). Those of an advisor are another model's.
-        """
-        entries = doc.get("iterations")
-        found = [
-            entry
-            for entry in (entries if entries.__class__ is list else ())
-            if entry.__class__ is dict and entry.get("type") == "compaction"
-        ]
-        keys = sorted(self.counts.top)
-        sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in keys}
-        if not any(sums.values()):
-            return usage
-        spelling = {key: doc.get(key) for key in keys}
-        extras = self.respell(usage.extras, **spelling)
-        read, written = sums["cache_read_input_tokens"], sums["cache_creation_input_tokens"]
-        return replace(
-            usage,
-            input=usage.input + sums["input_tokens"],
-            output=usage.output + sums["output_tokens"],
-            cache_read=usage.cache_read if not read else (usage.cache_read or 0) + read,
-            cache_write=usage.cache_write if not written else (usage.cache_write or 0) + written,
-            extras=extras,
-        )
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        message = candidate.message
-        out: dict[str, Json] = {"id": None, **USUAL, "model": None}
-        heads.put_id(self, out, tree, w, "msg_1")
-        heads.put_model(self, out, tree, w)
-        content = message.content if w.home else self.fit_assistant(message.content, w)
-        out["content"] = self.write_blocks(content, w)
-        self.write_stop(out, candidate, w)
-        self.put_usage(out, tree, w)
-        self.lose(candidate.extras, candidate.at, log)
-        self.lose(message.extras, message.at, log)
-        return self.emit(out, tree, log)
+def write_stop(
+    d: AnthropicMessages, out: dict[str, Json], candidate: Candidate, w: Writing
+) -> None:
+    """Null: it has not ended, as far as anybody knows."""
+    out["stop_reason"] = d.stop_word(candidate, w)
+    out["stop_sequence"] = None
+    if candidate.stop is not None:
+        out["stop_sequence"] = candidate.stop.sequence
+        if candidate.stop.detail is not None and d.is_home(candidate.stop.dialect):
+            out["stop_details"] = candidate.stop.detail
 
-    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        """Null: it has not ended, as far as anybody knows."""
-        out["stop_reason"] = self.stop_word(candidate, w)
-        out["stop_sequence"] = None
-        if candidate.stop is not None:
-            out["stop_sequence"] = candidate.stop.sequence
-            if candidate.stop.detail is not None and self.is_home(candidate.stop.dialect):
-                out["stop_details"] = candidate.stop.detail
 
-    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
-        out = self.counts.write(self, usage, w)
-        if usage.cache_write_ttl:
-            known = {TTLS[t]: n for t, n in usage.cache_write_ttl.items() if t in TTLS}
-            if len(known) == len(usage.cache_write_ttl):
-                out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
-            else:
-                self.lack("usage.cache_ttl", usage.at, w.log)
-        return self.emit(out, usage, w.log)
+def read_usage(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Usage:
+    created = maybe_dict(doc, "cache_creation", at)
+    if created is None and not doc.get("iterations"):
+        return Dialect.read_usage(d, doc, at)
+    usage = d.counts.read(d, doc, at, partly={"cache_creation": TTLS.values()})
+    counts = {t: maybe_int(created or {}, key, at) for t, key in TTLS.items()}
+    ttl = {t: count for t, count in counts.items() if count is not None}
+    if ttl:
+        written = sum(ttl.values()) if usage.cache_write is None else usage.cache_write
+        usage = replace(usage, cache_write=written, cache_write_ttl=ttl)
+    return with_compaction(d, usage, doc)
 
-    def settle(self, message: Message, log: Ledger) -> Message:
-        """A citation in an answer may name a file, and a text may be empty; not in a history."""
-        content: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Text) and not block.text.strip():
-                self.omit_text(block.at, log)
-            else:
-                content.append(self.settle_block(block, log))
-        return replace(message, content=tuple(content))
 
-    def settle_block(self, block: Block, log: Ledger) -> Block:
-        if not isinstance(block, Text) or not block.citations:
-            return block
-        return replace(
-            block, citations=tuple(self.settle_citation(c, log) for c in block.citations)
-        )
+def with_compaction(d: AnthropicMessages, usage: Usage, doc: dict[str, Json]) -> Usage:
+    """ "A `compaction` entry's tokens are not included in the top-level `usage` fields"
+    (anthropic, PyPI, types/beta/beta_usage.py). Those of an advisor are another model's.
+    """
+    entries = doc.get("iterations")
+    found = [
+        entry
+        for entry in (entries if entries.__class__ is list else ())
+        if entry.__class__ is dict and entry.get("type") == "compaction"
+    ]
+    keys = sorted(d.counts.top)
+    sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in keys}
+    if not any(sums.values()):
+        return usage
+    spelling = {key: doc.get(key) for key in keys}
+    extras = d.respell(usage.extras, **spelling)
+    read, written = sums["cache_read_input_tokens"], sums["cache_creation_input_tokens"]
+    return replace(
+        usage,
+        input=usage.input + sums["input_tokens"],
+        output=usage.output + sums["output_tokens"],
+        cache_read=usage.cache_read if not read else (usage.cache_read or 0) + read,
+        cache_write=usage.cache_write if not written else (usage.cache_write or 0) + written,
+        extras=extras,
+    )
 
-    def settle_citation(self, cite: Citation, log: Ledger) -> Citation:
-        extras = cite.extras
-        if extras is None or "file_id" not in extras.fields:
-            return cite
-        log.dropped(
-            "text.citations",
-            f"{cite.at}/file_id",
-            f"{self.name} has file_id in the citations of a response only",
-        )
-        fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
-        return replace(cite, extras=Extras(NAME, fields))
 
-    # -- errors -----------------------------------------------------------------------------
+def write_usage(d: AnthropicMessages, usage: Usage, w: Writing) -> dict[str, Json]:
+    out = d.counts.write(d, usage, w)
+    if usage.cache_write_ttl:
+        known = {TTLS[t]: n for t, n in usage.cache_write_ttl.items() if t in TTLS}
+        if len(known) == len(usage.cache_write_ttl):
+            out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
+        else:
+            d.lack("usage.cache_ttl", usage.at, w.log)
+    return d.emit(out, usage, w.log)
 
-    def read_error(self, doc: Json) -> Failure:
-        if doc.__class__ is str:
-            return Failure("other", doc, dialect=NAME)
-        doc = as_dict(doc, "")
-        taken = ("type", "request_id") if doc.get("type") == "error" else ("request_id",)
-        inner = doc.get("error")
-        name = maybe_str(doc, "request_id", "")
-        if inner.__class__ is not dict:  # some gateway's
-            extras = self.keep(doc, taken)
-            return Failure("other", message_of(doc), request_id=name, dialect=NAME, extras=extras)
-        word = maybe_str(inner, "type", "/error")
-        keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
-        return Failure(
-            ERRORS.get(word or "", "other"),
-            message_of(inner),
-            word,
-            request_id=name,
-            dialect=NAME,
-            extras=self.keep(doc, taken, partly={"error": keys}),
-        )
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        word = tree.type
-        if not self.is_home(tree.dialect):
-            word = ERROR_TYPES.get(tree.kind, "api_error")
-            if tree.kind not in ERROR_TYPES:
-                note_error_type(tree, "api_error", log)
-        self.note_error(tree, log)
-        inner: dict[str, Json] = {} if word is None else {"type": word}
-        inner["message"] = tree.message
-        out: dict[str, Json] = {"type": "error", "error": inner}
-        if tree.request_id is not None:
-            out["request_id"] = tree.request_id
-        return self.emit(out, tree, log)
+def settle(d: AnthropicMessages, message: Message, log: Ledger) -> Message:
+    """A citation in an answer may name a file, and a text may be empty; not in a history."""
+    content: list[Block] = []
+    for block in message.content:
+        if isinstance(block, Text) and not block.text.strip():
+            d.omit_text(block.at, log)
+        else:
+            content.append(settle_block(d, block, log))
+    return replace(message, content=tuple(content))
+
+
+def settle_block(d: AnthropicMessages, block: Block, log: Ledger) -> Block:
+    if not isinstance(block, Text) or not block.citations:
+        return block
+    return replace(block, citations=tuple(settle_citation(d, c, log) for c in block.citations))
+
+
+def settle_citation(d: AnthropicMessages, cite: Citation, log: Ledger) -> Citation:
+    extras = cite.extras
+    if extras is None or "file_id" not in extras.fields:
+        return cite
+    log.dropped(
+        "text.citations",
+        f"{cite.at}/file_id",
+        f"{d.name} has file_id in the citations of a response only",
+    )
+    fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
+    return replace(cite, extras=Extras(NAME, fields))
+
+
+def read_error(d: AnthropicMessages, doc: Json) -> Failure:
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=NAME)
+    doc = as_dict(doc, "")
+    taken = ("type", "request_id") if doc.get("type") == "error" else ("request_id",)
+    inner = doc.get("error")
+    name = maybe_str(doc, "request_id", "")
+    if inner.__class__ is not dict:  # some gateway's
+        extras = d.keep(doc, taken)
+        return Failure("other", message_of(doc), request_id=name, dialect=NAME, extras=extras)
+    word = maybe_str(inner, "type", "/error")
+    keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
+    return Failure(
+        ERRORS.get(word or "", "other"),
+        message_of(inner),
+        word,
+        request_id=name,
+        dialect=NAME,
+        extras=d.keep(doc, taken, partly={"error": keys}),
+    )
+
+
+def write_error(d: AnthropicMessages, tree: Failure, log: Ledger) -> Json:
+    word = tree.type
+    if not d.is_home(tree.dialect):
+        word = ERROR_TYPES.get(tree.kind, "api_error")
+        if tree.kind not in ERROR_TYPES:
+            note_error_type(tree, "api_error", log)
+    d.note_error(tree, log)
+    inner: dict[str, Json] = {} if word is None else {"type": word}
+    inner["message"] = tree.message
+    out: dict[str, Json] = {"type": "error", "error": inner}
+    if tree.request_id is not None:
+        out["request_id"] = tree.request_id
+    return d.emit(out, tree, log)
 
 
 def message_of(doc: dict[str, Json]) -> str:

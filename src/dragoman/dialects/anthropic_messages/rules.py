@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...core.models import DEFAULT, Models
 from ...core.writing import is_blank
 from ...dialect import Problem
 from ...lint.rules import (
@@ -19,11 +18,8 @@ from ...lint.rules import (
     Placed,
     Problems,
     Rule,
-    Ruled,
-    examine,
     has_fields,
     known_roles,
-    lay_open,
     number,
     placed,
     some_messages,
@@ -105,19 +101,6 @@ ID = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}").fullmatch
 
 
-class Rules(Ruled):
-    """The rules of the real API, one function each."""
-
-    rules = RULES
-    merges = True
-    silent_results = True
-    call_ids = ("[a-zA-Z0-9_-]", 512)
-    tool_names = ("[a-zA-Z0-9_-]", 128)
-
-    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
-
-
 # -- the parts of a document ----------------------------------------------------------------------
 
 
@@ -147,7 +130,7 @@ def nested(at: str, block: dict[str, Json]) -> tuple[Placed, ...]:
     return placed(block.get("content"), f"{at}/content")
 
 
-class Turn:
+class AnthropicTurn:
     """Messages of one role that follow each other: the server makes them one."""
 
     def __init__(self, role: str) -> None:
@@ -159,12 +142,12 @@ class Turn:
         return [(at, block) for at, block in self.blocks if block.get("type") in kinds]
 
 
-def turns_of(page: Page) -> list[Turn]:
-    out: list[Turn] = []
+def turns_of(page: Page) -> list[AnthropicTurn]:
+    out: list[AnthropicTurn] = []
     for at, message in page.messages:
         role = string(message.get("role")) or ""
         if not out or out[-1].role != role:
-            out.append(Turn(role))
+            out.append(AnthropicTurn(role))
         out[-1].messages.append((at, message))
         out[-1].blocks += blocks_of(at, message)
     return out
@@ -311,7 +294,9 @@ def placement(page: Page) -> Problems:
             yield from system_turn(turn, before, after)
 
 
-def system_turn(turn: Turn, before: Turn | None, after: Turn | None) -> Problems:
+def system_turn(
+    turn: AnthropicTurn, before: AnthropicTurn | None, after: AnthropicTurn | None
+) -> Problems:
     at = turn.messages[0][0]
     if before is None:
         why = "a system prompt at the start belongs in the top-level `system`"
@@ -326,7 +311,7 @@ def system_turn(turn: Turn, before: Turn | None, after: Turn | None) -> Problems
         yield Problem("system-placement", where, "system messages cannot follow each other")
 
 
-def ends_in_server_tool(turn: Turn) -> bool:
+def ends_in_server_tool(turn: AnthropicTurn) -> bool:
     kind = turn.blocks[-1][1].get("type") if turn.blocks else None
     return kind.__class__ is str and (
         kind in ("server_tool_use", "mcp_tool_use") or kind.endswith("_tool_result")
@@ -429,7 +414,7 @@ def calls_last(page: Page) -> Problems:
                 yield Problem("calls-last", at, message)
 
 
-def unanswered(turn: Turn, after: Turn | None) -> Problems:
+def unanswered(turn: AnthropicTurn, after: AnthropicTurn | None) -> Problems:
     answers = after.of_type("tool_result") if after is not None else []
     answered = {string(block.get("tool_use_id")) for _, block in answers}
     for at, call in turn.of_type("tool_use"):
@@ -442,7 +427,7 @@ def unanswered(turn: Turn, after: Turn | None) -> Problems:
             yield Problem("unanswered-call", at, message)
 
 
-def results(turn: Turn, before: Turn | None) -> Problems:
+def results(turn: AnthropicTurn, before: AnthropicTurn | None) -> Problems:
     calls = before.of_type("tool_use") if before is not None else []
     open_ids = {string(call.get("id")) for _, call in calls}
     seen: set[str] = set()

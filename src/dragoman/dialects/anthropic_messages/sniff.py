@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...core.models import is_named
-from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
@@ -21,6 +21,10 @@ from ...lint.evidence import (
     weigh_unnamed,
 )
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import AnthropicMessages
+
 
 # Keys no neighbour has, or has with another meaning. `max_tokens` is everybody's; that it is
 # *missing* speaks against a request, as this API requires it.
@@ -55,22 +59,19 @@ LOOK = Look(
 HOSTED_TOOL = re.compile(r"[a-z0-9_]+_20\d{6}|mcp_toolset").fullmatch
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield request(doc)
-                yield TALK.history(doc)
-            elif doc.get("content").__class__ is list:
-                yield response(doc)
-            elif doc.get("type") == "error" and doc.get("error").__class__ is dict:
-                yield error(doc)
-            elif doc.get("type") in ("auto", "any", "tool", "none"):
-                yield choice(doc)
-        elif is_list_of_objects(doc):
-            yield TALK.listed(doc)
+def sniff(d: AnthropicMessages, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield request(doc)
+            yield TALK.history(doc)
+        elif doc.get("content").__class__ is list:
+            yield response(doc)
+        elif doc.get("type") == "error" and doc.get("error").__class__ is dict:
+            yield error(doc)
+        elif doc.get("type") in ("auto", "any", "tool", "none"):
+            yield choice(doc)
+    elif is_list_of_objects(doc):
+        yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:

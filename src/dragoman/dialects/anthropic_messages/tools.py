@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
 from ...core.writing import Writing, object_schema
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform, schemas
-from .blocks import NAME, Blocks
+from . import blocks
+
+if TYPE_CHECKING:
+    from . import AnthropicMessages
+
+IDS = ("[a-zA-Z0-9_-]", 512)
+NAMES = ("[a-zA-Z0-9_-]", 128)
 
 SCHEMA = "/input_schema"
 TOOL_KEYS = frozenset(
@@ -20,117 +28,125 @@ MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
 
-class Tools(Blocks):
-    """Reading and writing what the model may call."""
+def writing(
+    d: AnthropicMessages, log: Ledger, dialect: str | None, *, answer: bool = False
+) -> Writing:
+    return Writing(log, IDS, NAMES, d.is_home(dialect), answer)
 
-    def read_tools(self, doc: Json) -> Toolbox:
-        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
 
-    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        out: list[Tool] = []
-        for index, doc in enumerate(as_list(docs, at)):
-            where = f"{at}/{index}"
-            out.append(self.read_tool(as_dict(doc, where), where))
-        return tuple(out)
+def read_tools(d: AnthropicMessages, doc: Json) -> Toolbox:
+    return Toolbox(read_tool_list(d, doc, ""), dialect=blocks.NAME)
 
-    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if PLAIN_TOOL(doc):
-            name, description = doc.get("name"), doc.get("description")
-            if name.__class__ is description.__class__ is str and "input_schema" in doc:
-                if freeform.MARK not in description:
-                    # the usual shape
-                    return Tool(name, description, doc["input_schema"], at=at, schema_at=SCHEMA)
-        kind = maybe_str(doc, "type", at)
-        if kind is not None and kind != "custom":
-            name = maybe_str(doc, "name", at) or kind
-            service = kind.rstrip("0123456789").rstrip("_")
-            return Tool(name, kind="hosted", service=service, dialect=NAME, payload=doc, at=at)
-        name = need_str(doc, "name", at)
-        description = maybe_str(doc, "description", at)
-        schema = doc.get("input_schema")
-        extras = self.keep(doc, TOOL_KEYS)
-        strict = maybe_bool(doc, "strict", at)
-        cache = self.read_cache(doc, at)
-        deferred = maybe_bool(doc, "defer_loading", at)
-        if (found := freeform.unwrap(description, schema)) is not None:
-            description, grammar = found
-            return Tool(
-                name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
-                at=at, extras=extras, deferred=deferred,
-            )  # fmt: skip
+
+def write_tools(d: AnthropicMessages, tree: Toolbox, log: Ledger) -> Json:
+    d.lose(tree.extras, tree.at, log)
+    return write_tool_list(d, tree.tools, writing(d, log, tree.dialect))
+
+
+def read_tool_list(d: AnthropicMessages, docs: Json, at: str) -> tuple[Tool, ...]:
+    out: list[Tool] = []
+    for index, doc in enumerate(as_list(docs, at)):
+        where = f"{at}/{index}"
+        out.append(read_tool(d, as_dict(doc, where), where))
+    return tuple(out)
+
+
+def write_tool_list(d: AnthropicMessages, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+    return [write_tool(d, tool, w) for tool in tools]
+
+
+def read_tool(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Tool:
+    if PLAIN_TOOL(doc):
+        name, description = doc.get("name"), doc.get("description")
+        if name.__class__ is description.__class__ is str and "input_schema" in doc:
+            if freeform.MARK not in description:
+                # the usual shape
+                return Tool(name, description, doc["input_schema"], at=at, schema_at=SCHEMA)
+    kind = maybe_str(doc, "type", at)
+    if kind is not None and kind != "custom":
+        name = maybe_str(doc, "name", at) or kind
+        service = kind.rstrip("0123456789").rstrip("_")
+        return Tool(name, kind="hosted", service=service, dialect=blocks.NAME, payload=doc, at=at)
+    name = need_str(doc, "name", at)
+    description = maybe_str(doc, "description", at)
+    schema = doc.get("input_schema")
+    extras = d.keep(doc, TOOL_KEYS)
+    strict = maybe_bool(doc, "strict", at)
+    cache = blocks.read_cache(d, doc, at)
+    deferred = maybe_bool(doc, "defer_loading", at)
+    if (found := freeform.unwrap(description, schema)) is not None:
+        description, grammar = found
         return Tool(
-            name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
-            schema_at=SCHEMA if "input_schema" in doc else None, deferred=deferred,
+            name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
+            at=at, extras=extras, deferred=deferred
         )  # fmt: skip
+    return Tool(
+        name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
+        schema_at=SCHEMA if "input_schema" in doc else None, deferred=deferred
+    )  # fmt: skip
 
-    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
-        self.lose(tree.extras, tree.at, log)
-        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
-    def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-        return [self.write_tool(tool, w) for tool in tools]
+def write_tool(d: AnthropicMessages, tool: Tool, w: Writing) -> Json:
+    if tool.kind == "hosted":
+        return tool.payload
+    tool = freeform.as_function(tool)
+    out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+    if tool.description is not None:
+        out["description"] = tool.description
+    if (schema := tool.schema if w.home else object_schema(tool, w.log)) is not None:
+        out["input_schema"] = schema
+    strict = tool.strict
+    if strict and not w.home:
+        out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
+    if strict is not None:
+        out["strict"] = strict
+    if tool.deferred is not None:
+        out["defer_loading"] = tool.deferred
+    if tool.cache is None and (tool.extras is None or d.is_mute(tool.extras)):
+        return out
+    return blocks.finish(d, out, tool, tool.cache, w)
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json:
-        if tool.kind == "hosted":
-            return tool.payload
-        tool = freeform.as_function(tool)
-        out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-        if tool.description is not None:
-            out["description"] = tool.description
-        if (schema := tool.schema if w.home else object_schema(tool, w.log)) is not None:
-            out["input_schema"] = schema
-        strict = tool.strict
-        if strict and not w.home:
-            out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
-        if strict is not None:
-            out["strict"] = strict
-        if tool.deferred is not None:
-            out["defer_loading"] = tool.deferred
-        if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
-            return out
-        return self.finish(out, tool, tool.cache, w)
 
-    def read_tool_choice(self, doc: Json) -> ToolChoice:
-        return self.read_choice(as_dict(doc, ""), "")
+def read_tool_choice(d: AnthropicMessages, doc: Json) -> ToolChoice:
+    return read_choice(d, as_dict(doc, ""), "")
 
-    def read_choice(self, doc: dict[str, Json], at: str) -> ToolChoice:
-        kind = need_str(doc, "type", at)
-        disabled = maybe_bool(doc, "disable_parallel_tool_use", at)
-        parallel = None if disabled is None else not disabled
-        mode = MODES.get(kind)
-        if mode is None:
-            return ToolChoice(payload=doc, dialect=NAME, at=at)
-        taken = ("type", "name", "disable_parallel_tool_use")
-        return ToolChoice(
-            mode,  # type: ignore[arg-type]
-            need_str(doc, "name", at) if mode == "named" else None,
-            parallel=parallel,
-            dialect=NAME,
-            at=at,
-            extras=self.keep(doc, taken if mode == "named" else (taken[0], taken[2])),
+
+def write_tool_choice(d: AnthropicMessages, tree: ToolChoice, log: Ledger) -> Json:
+    return write_choice(d, tree, writing(d, log, tree.dialect))
+
+
+def read_choice(d: AnthropicMessages, doc: dict[str, Json], at: str) -> ToolChoice:
+    kind = need_str(doc, "type", at)
+    disabled = maybe_bool(doc, "disable_parallel_tool_use", at)
+    parallel = None if disabled is None else not disabled
+    mode = MODES.get(kind)
+    if mode is None:
+        return ToolChoice(payload=doc, dialect=blocks.NAME, at=at)
+    taken = ("type", "name", "disable_parallel_tool_use")
+    return ToolChoice(
+        mode,  # type: ignore[arg-type]
+        need_str(doc, "name", at) if mode == "named" else None,
+        parallel=parallel,
+        dialect=blocks.NAME,
+        at=at,
+        extras=d.keep(doc, taken if mode == "named" else (taken[0], taken[2])),
+    )
+
+
+def write_choice(d: AnthropicMessages, choice: ToolChoice, w: Writing) -> Json:
+    if choice.payload is not None:
+        return choice.payload
+    mode = choice.mode
+    if mode is None:
+        mode = "auto"
+        w.log.invented(
+            "tool_choice",
+            choice.at,
+            f"{d.name} has parallel tool calls in tool_choice only; written as 'auto'",
         )
-
-    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        return self.write_choice(tree, self.writing(log, tree.dialect))
-
-    def write_choice(self, choice: ToolChoice, w: Writing) -> Json:
-        if choice.payload is not None:
-            return choice.payload
-        mode = choice.mode
-        if mode is None:
-            mode = "auto"
-            w.log.invented(
-                "tool_choice",
-                choice.at,
-                f"{self.name} has parallel tool calls in tool_choice only; written as 'auto'",
-            )
-        out: dict[str, Json] = {"type": KINDS[mode]}
-        if mode == "named":
-            out["name"] = w.tool_name(choice.name or "", choice.at)
-        if choice.parallel is False:
-            out["disable_parallel_tool_use"] = True
-        return self.emit(out, choice, w.log)
-
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        """A conversion into this dialect: its identifiers are `[a-zA-Z0-9_-]+`, names up to 128."""
-        raise NotImplementedError
+    out: dict[str, Json] = {"type": KINDS[mode]}
+    if mode == "named":
+        out["name"] = w.tool_name(choice.name or "", choice.at)
+    if choice.parallel is False:
+        out["disable_parallel_tool_use"] = True
+    return d.emit(out, choice, w.log)

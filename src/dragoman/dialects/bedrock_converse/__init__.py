@@ -18,12 +18,14 @@ from msgspec.structs import replace
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
-from ...dialect import Problem
+from ...dialect import Dialect, Problem
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from .._claude import THINKING
+from . import blocks, request, response, tools
+from . import sniff as signs
+from .blocks import NAME
 from .formats import form_of
-from .response import Responses
-from .sniff import Sniff
+from .response import COUNTS, STOPS
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -39,7 +41,9 @@ FORMS = {
 }
 
 
-class BedrockConverse(Sniff, Responses):
+class BedrockConverse(Dialect):
+    name = NAME
+    issuer = "bedrock"
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
     can = cap.Capabilities(
@@ -125,6 +129,30 @@ class BedrockConverse(Sniff, Responses):
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "application/vnd.amazon.eventstream"
     }
+    stops = STOPS
+    counts = COUNTS
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    restored = request.restored
+    read_messages = request.read_messages
+    write_messages = request.write_messages
+    fit_model = request.fit_model
+    facts_of = request.facts_of
+    opens = blocks.opens
+    writing = blocks.writing
+    read_tools = tools.read_tools
+    write_tools = tools.write_tools
+    read_tool_choice = tools.read_tool_choice
+    write_tool_choice = tools.write_tool_choice
+    read_response = response.read_response
+    write_response = response.write_response
+    read_usage = response.read_usage
+    write_usage = response.write_usage
+    settle = response.settle
+    read_error = response.read_error
+    write_error = response.write_error
 
     def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         from .model_rules import check_model
@@ -132,12 +160,12 @@ class BedrockConverse(Sniff, Responses):
         return check_model(doc, models) if facet == "request" else iter(())
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .read_stream import BedrockReader
+        from .stream import BedrockReader
 
         return BedrockReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .write_stream import BedrockWriter
+        from .stream import BedrockWriter
 
         return BedrockWriter(self, log, home)
 

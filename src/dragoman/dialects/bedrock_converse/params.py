@@ -8,6 +8,7 @@ understood here, and they are the ones that are written.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ...core.fields import Field, Fields, mapping, number, strings, text, whole
 from ...core.reading import compact, maybe_dict, maybe_int, maybe_str, parse
@@ -15,8 +16,11 @@ from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import schemas
-from .turns import Turns
-from .write_blocks import Said
+from .blocks import BedrockSaid
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
 
 MORE = "additionalModelRequestFields"
 TIERS = ("priority", "default", "flex", "reserved")
@@ -61,129 +65,136 @@ FIELDS = Fields(
 )  # fmt: skip
 
 
-class ParamFields(Turns):
-    """Reading and writing parameters."""
+def read_params(
+    d: BedrockConverse, doc: dict[str, Json]
+) -> tuple[Params, dict[str, tuple[str, ...]]]:
+    """The parameters, and the objects of which they are a part."""
+    partly: dict[str, tuple[str, ...]] = {}
+    ats: dict[str, str] = {"model": "/modelId"}
+    given = FIELDS.read(doc, ats, {}, set(), partly)
+    given["top_k"] = read_top_k(doc, partly, ats)
+    given["thinking"] = read_thinking(d, doc, partly)
+    given["output"] = read_output(d, doc, partly)
+    return Params(**given, ats=ats), partly
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_params(self, doc: dict[str, Json]) -> tuple[Params, dict[str, tuple[str, ...]]]:
-        """The parameters, and the objects of which they are a part."""
-        partly: dict[str, tuple[str, ...]] = {}
-        ats: dict[str, str] = {"model": "/modelId"}
-        given = FIELDS.read(doc, ats, {}, set(), partly)
-        given["top_k"] = self.read_top_k(doc, partly, ats)
-        given["thinking"] = self.read_thinking(doc, partly)
-        given["output"] = self.read_output(doc, partly)
-        return Params(**given, ats=ats), partly
+def write_params(d: BedrockConverse, out: dict[str, Json], tree: Request, w: BedrockSaid) -> None:
+    params = FIELDS.write(out, tree.params, w, d.name)
+    if params is None:
+        return
+    more: dict[str, Json] = {}
+    if params.top_k is not None:
+        more["top_k"] = params.top_k
+        w.moved("top_k", params.where("top_k"), f"{d.name} has top_k in {MORE} only")
+    if params.thinking is not None:
+        write_thinking(d, out, more, params.thinking, w)
+    if more:
+        out[MORE] = more
+    if params.output is not None:
+        write_output(d, out, params.output, w)
+    d.lose(params.extras, params.at, w.log)
 
-    def read_top_k(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]], ats: dict[str, str]
-    ) -> int | None:
-        more = doc.get(MORE)
-        if more.__class__ is not dict:
-            return None
-        partly[MORE] = ()
-        if more.get("top_k").__class__ is not int:
-            return None
-        partly[MORE] = ("top_k",)
-        ats["top_k"] = f"/{MORE}/top_k"
-        return int(more["top_k"])
 
-    def read_thinking(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> Thinking | None:
-        config = maybe_dict(doc, "outputConfig", "")
-        effort = None
-        if config is not None:
-            effort = maybe_str(config, "effort", "/outputConfig")
-            partly["outputConfig"] = ("effort",)
-        said = doc[MORE].get("thinking") if MORE in partly else None
-        mode = THINKING.get(str(said.get("type"))) if isinstance(said, dict) else None
-        if mode is None or said is None or not said.keys() <= THINKING_KEYS:
-            return None if effort is None else Thinking(effort=effort, at="/outputConfig/effort")
-        at = f"/{MORE}/thinking"
-        partly[MORE] += ("thinking",)
-        return Thinking(
-            mode,  # type: ignore[arg-type]
-            effort,
-            maybe_int(said, "budget_tokens", at),
-            maybe_str(said, "display", at),
-            at=at,
-            extras=self.keep(said, THINKING_KEYS),
-        )
+def read_top_k(
+    doc: dict[str, Json], partly: dict[str, tuple[str, ...]], ats: dict[str, str]
+) -> int | None:
+    more = doc.get(MORE)
+    if more.__class__ is not dict:
+        return None
+    partly[MORE] = ()
+    if more.get("top_k").__class__ is not int:
+        return None
+    partly[MORE] = ("top_k",)
+    ats["top_k"] = f"/{MORE}/top_k"
+    return int(more["top_k"])
 
-    def read_output(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> OutputFormat | None:
-        """The schema of the answer, which is JSON text here."""
-        form: Json = (doc.get("outputConfig") or {}).get("textFormat")
-        try:
-            found = form["structure"]["jsonSchema"]
-            schema = parse(found["schema"])
-        except (KeyError, TypeError, Malformed):
-            return None
-        usual = {"type": "json_schema", "structure": {"jsonSchema": found}}
-        if form != usual or not found.keys() <= {"schema", "name", "description"}:
-            return None
-        at = "/outputConfig/textFormat"
-        partly["outputConfig"] += ("textFormat",)
-        text = found["schema"]
-        spelling = None if compact(schema) == text else {"schema": text}
-        where = f"{at}/structure/jsonSchema"
-        return OutputFormat(
-            "schema",
-            maybe_str(found, "name", where),
-            maybe_str(found, "description", where),
-            schema,
-            at=at,
-            extras=self.keep(found, found.keys(), spelling),
-        )
 
-    # -- writing ----------------------------------------------------------------------------
+def read_thinking(
+    d: BedrockConverse, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+) -> Thinking | None:
+    config = maybe_dict(doc, "outputConfig", "")
+    effort = None
+    if config is not None:
+        effort = maybe_str(config, "effort", "/outputConfig")
+        partly["outputConfig"] = ("effort",)
+    said = doc[MORE].get("thinking") if MORE in partly else None
+    mode = THINKING.get(str(said.get("type"))) if isinstance(said, dict) else None
+    if mode is None or said is None or not said.keys() <= THINKING_KEYS:
+        return None if effort is None else Thinking(effort=effort, at="/outputConfig/effort")
+    at = f"/{MORE}/thinking"
+    partly[MORE] += ("thinking",)
+    return Thinking(
+        mode,  # type: ignore[arg-type]
+        effort,
+        maybe_int(said, "budget_tokens", at),
+        maybe_str(said, "display", at),
+        at=at,
+        extras=d.keep(said, THINKING_KEYS),
+    )
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: Said) -> None:
-        params = FIELDS.write(out, tree.params, w, self.name)
-        if params is None:
-            return
-        more: dict[str, Json] = {}
-        if params.top_k is not None:
-            more["top_k"] = params.top_k
-            w.moved("top_k", params.where("top_k"), f"{self.name} has top_k in {MORE} only")
-        if params.thinking is not None:
-            self.write_thinking(out, more, params.thinking, w)
-        if more:
-            out[MORE] = more
-        if params.output is not None:
-            self.write_output(out, params.output, w)
-        self.lose(params.extras, params.at, w.log)
 
-    def write_thinking(
-        self, out: dict[str, Json], more: dict[str, Json], config: Thinking, w: Said
-    ) -> None:
-        if (mode := config.mode or (None if config.budget is None else "on")) is not None:
-            said: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-            if config.budget is not None:
-                said["budget_tokens"] = config.budget
-            if config.display is not None:
-                said["display"] = config.display
-            w.moved("thinking", config.at, f"{self.name} has thinking in {MORE} only")
-            more["thinking"] = self.emit(said, config, w.log)
-        else:
-            self.lose(config.extras, config.at, w.log)
-        if config.effort is not None:
-            out["outputConfig"] = {"effort": config.effort}
+def write_thinking(
+    d: BedrockConverse,
+    out: dict[str, Json],
+    more: dict[str, Json],
+    config: Thinking,
+    w: BedrockSaid,
+) -> None:
+    if (mode := config.mode or (None if config.budget is None else "on")) is not None:
+        said: dict[str, Json] = {"type": THINKING_TYPES[mode]}
+        if config.budget is not None:
+            said["budget_tokens"] = config.budget
+        if config.display is not None:
+            said["display"] = config.display
+        w.moved("thinking", config.at, f"{d.name} has thinking in {MORE} only")
+        more["thinking"] = d.emit(said, config, w.log)
+    else:
+        d.lose(config.extras, config.at, w.log)
+    if config.effort is not None:
+        out["outputConfig"] = {"effort": config.effort}
 
-    def write_output(self, out: dict[str, Json], form: OutputFormat, w: Said) -> None:
-        if form.kind == "text":
-            self.lose(form.extras, form.at, w.log)
-            return
-        schema = form.schema
-        if not w.home:
-            schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
-        found: dict[str, Json] = {"schema": self.spelling(form).get("schema", compact(schema))}
-        for key in ("name", "description"):
-            if (value := getattr(form, key)) is not None:
-                found[key] = value
-        found = self.emit(found, form, w.log)
-        said = {"type": "json_schema", "structure": {"jsonSchema": found}}
-        out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}
+
+def read_output(
+    d: BedrockConverse, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+) -> OutputFormat | None:
+    """The schema of the answer, which is JSON text here."""
+    form: Json = (doc.get("outputConfig") or {}).get("textFormat")
+    try:
+        found = form["structure"]["jsonSchema"]
+        schema = parse(found["schema"])
+    except (KeyError, TypeError, Malformed):
+        return None
+    usual = {"type": "json_schema", "structure": {"jsonSchema": found}}
+    if form != usual or not found.keys() <= {"schema", "name", "description"}:
+        return None
+    at = "/outputConfig/textFormat"
+    partly["outputConfig"] += ("textFormat",)
+    text = found["schema"]
+    spelling = None if compact(schema) == text else {"schema": text}
+    where = f"{at}/structure/jsonSchema"
+    return OutputFormat(
+        "schema",
+        maybe_str(found, "name", where),
+        maybe_str(found, "description", where),
+        schema,
+        at=at,
+        extras=d.keep(found, found.keys(), spelling),
+    )
+
+
+def write_output(
+    d: BedrockConverse, out: dict[str, Json], form: OutputFormat, w: BedrockSaid
+) -> None:
+    if form.kind == "text":
+        d.lose(form.extras, form.at, w.log)
+        return
+    schema = form.schema
+    if not w.home:
+        schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
+    found: dict[str, Json] = {"schema": d.spelling(form).get("schema", compact(schema))}
+    for key in ("name", "description"):
+        if (value := getattr(form, key)) is not None:
+            found[key] = value
+    found = d.emit(found, form, w.log)
+    said = {"type": "json_schema", "structure": {"jsonSchema": found}}
+    out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core import fitting
@@ -41,9 +43,14 @@ from .._claude_turns import (
     without_final_space,
 )
 from .._nine import ID_RULE, Nine
-from .params import FIELDS, MORE, ParamFields
-from .read_blocks import NAME
-from .write_blocks import Said
+from .blocks import NAME, BedrockSaid, read_blocks, writing
+from .params import FIELDS, MORE, read_params, write_params
+from .tools import read_choice, read_tool_list, write_choice, write_tool_list
+from .turns import begin, read_history, write_conversation
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
 
 MOST_MARKS = 4
 MAKERS = ("anthropic", "mistral", "amazon")
@@ -56,185 +63,187 @@ def maker_of(model: str | None, models: Models) -> str:
     return maker if maker in MAKERS else ""
 
 
-class Requests(ParamFields):
-    """Reading and writing requests and histories."""
+def read_request(d: BedrockConverse, doc: Json) -> Request:
+    doc = as_dict(doc, "")
+    config = maybe_dict(doc, "toolConfig", "")
+    tools, choice = None, None
+    params, partly = read_params(d, doc)
+    if config is not None:
+        partly["toolConfig"] = ("tools", "toolChoice")
+        if config.get("tools") is not None:
+            tools = read_tool_list(d, config["tools"], "/toolConfig/tools")
+        said = maybe_dict(config, "toolChoice", "/toolConfig")
+        choice = None if said is None else read_choice(d, said, "/toolConfig/toolChoice")
+    if choice is not None and choice.mode == "named":
+        if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
+            choice = replace(choice, kind="custom")
+    messages = read_conversation(d, doc, tools)
+    return Request(
+        maybe_str(doc, "modelId", ""),
+        tuple(messages),
+        tools,
+        choice,
+        params,
+        True if messages and is_begun(messages[-1]) else None,
+        dialect=d.name,
+        extras=d.keep(doc, FIELDS.taken, partly=partly),
+    )
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_request(self, doc: Json) -> Request:
-        doc = as_dict(doc, "")
-        config = maybe_dict(doc, "toolConfig", "")
-        tools, choice = None, None
-        params, partly = self.read_params(doc)
-        if config is not None:
-            partly["toolConfig"] = ("tools", "toolChoice")
-            if config.get("tools") is not None:
-                tools = self.read_tool_list(config["tools"], "/toolConfig/tools")
-            said = maybe_dict(config, "toolChoice", "/toolConfig")
-            choice = None if said is None else self.read_choice(said, "/toolConfig/toolChoice")
-        if choice is not None and choice.mode == "named":
-            if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
-                choice = replace(choice, kind="custom")
-        messages = self.read_conversation(doc, tools)
-        return Request(
-            maybe_str(doc, "modelId", ""),
-            tuple(messages),
-            tools,
-            choice,
-            params,
-            True if messages and is_begun(messages[-1]) else None,
-            dialect=self.name,
-            extras=self.keep(doc, FIELDS.taken, partly=partly),
-        )
+def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
+    w = writing(d, log, tree.dialect)
+    w.signed = is_claude(tree.model, log.models)
+    out: dict[str, Json] = {}
+    if tree.model is not None:
+        out["modelId"] = tree.model
+    facts = w.address(maker_of(tree.model, log.models), tree.model)
+    if not w.home:
+        tree = fit(tree, facts, log)
+        tree = apart(tree, log) if w.signed else tree
+        if w.signed and not (ends_in_words(tree) and refuses_prefill(tree, w)):
+            tree = without_final_space(tree, log)
+        if facts.call_ids == "nine":
+            w.ids = Nine(ID_RULE, "tool_call.id")
+    # Tools come before the system prompt and the messages: that is the order of the cache.
+    config = write_config(d, tree, w)
+    write_conversation(d, out, tree.messages, w)
+    if not (out["messages"] or w.home):
+        begin(d, out["messages"], tree.at, w)
+    if not log.restores:
+        tree = fit_thinking(out, tree, w)
+    write_params(d, out, tree, w)
+    if config or (w.home and tree.tools is not None):
+        out["toolConfig"] = config
+    limit_marks(d, out, w)
+    turns = out["messages"]
+    if tree.messages and turns and not w.home:
+        refused, words = refuses_prefill(tree, w), [{"text": CONTINUE}]
+        note_prefill(d, tree, turns, refused, words, is_beginning(turns[-1]), log)
+    return d.emit(out, tree, log)
 
-    def read_messages(self, doc: Json) -> History:
-        if doc.__class__ is list:
-            messages = self.read_history(doc, "", frozenset())
-            bare = Extras(NAME, spelling={"bare": 1})
-            return History(tuple(messages), dialect=self.name, extras=bare)
-        doc = as_dict(doc, "")
-        messages = self.read_conversation(doc, None)
-        extras = self.keep(doc, ("messages", "system"))
-        return History(tuple(messages), dialect=self.name, extras=extras)
 
-    def read_conversation(
-        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None
-    ) -> list[Message]:
-        custom = frozenset(tool.name for tool in tools or () if tool.kind == "custom")
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
-        if not doc.get("system") and doc.get("system") in (None, []):
-            return messages
-        blocks = self.read_blocks(need_list(doc, "system", ""), "/system")
-        return [Message("system", tuple(blocks), at="/system"), *messages]
+def restored(d: BedrockConverse, document: Json, tree: Tree, log: Ledger) -> Json:
+    if d.is_home(tree.dialect):
+        return document
+    more = document.get(MORE) if isinstance(tree, Request) else None
+    if not isinstance(more, dict) or not isinstance(config := more.get("thinking"), dict):
+        return document
+    if config.get("type") != "enabled":
+        return document
+    why = why_unthinking(document["messages"], is_result, is_thinking)
+    if why is None:
+        return document
+    asked = tree.params.thinking if isinstance(tree, Request) else None
+    log.dropped("thinking", asked.at if asked is not None else "", why)
+    left = {key: value for key, value in more.items() if key != "thinking"}
+    rest = {key: value for key, value in document.items() if key != MORE}
+    return rest | {MORE: left} if left else rest
 
-    # -- writing ----------------------------------------------------------------------------
 
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        w.signed = is_claude(tree.model, log.models)
-        out: dict[str, Json] = {}
-        if tree.model is not None:
-            out["modelId"] = tree.model
-        facts = w.address(maker_of(tree.model, log.models), tree.model)
-        if not w.home:
-            tree = fit(tree, facts, log)
-            tree = apart(tree, log) if w.signed else tree
-            if w.signed and not (ends_in_words(tree) and self.refuses_prefill(tree, w)):
-                tree = without_final_space(tree, log)
-            if facts.call_ids == "nine":
-                w.ids = Nine(ID_RULE, "tool_call.id")
-        # Tools come before the system prompt and the messages: that is the order of the cache.
-        config = self.write_config(tree, w)
-        self.write_conversation(out, tree.messages, w)
-        if not (out["messages"] or w.home):
-            self.begin(out["messages"], tree.at, w)
-        if not log.restores:
-            tree = self.fit_thinking(out, tree, w)
-        self.write_params(out, tree, w)
-        if config or (w.home and tree.tools is not None):
-            out["toolConfig"] = config
-        self.limit_marks(out, w)
-        turns = out["messages"]
-        if tree.messages and turns and not w.home:
-            refused, words = self.refuses_prefill(tree, w), [{"text": CONTINUE}]
-            note_prefill(self, tree, turns, refused, words, is_beginning(turns[-1]), log)
-        return self.emit(out, tree, log)
+def fit_thinking(out: dict[str, Json], tree: Request, w: BedrockSaid) -> Request:
+    """In the middle of a tool loop, thinking needs the thinking block that began it."""
+    config = tree.params.thinking
+    if w.home or config is None or not within_budget(config):
+        return tree  # it is off, or the model's own judgement
+    if not lacks_thinking(out["messages"], is_result, is_thinking):
+        return tree
+    w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+    left = replace(config, mode=None, budget=None, display=None)
+    return replace(tree, params=replace(tree.params, thinking=left if left.effort else None))
 
-    def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
-        if self.is_home(tree.dialect):
-            return document
-        more = document.get(MORE) if isinstance(tree, Request) else None
-        if not isinstance(more, dict) or not isinstance(config := more.get("thinking"), dict):
-            return document
-        if config.get("type") != "enabled":
-            return document
-        why = why_unthinking(document["messages"], is_result, is_thinking)
-        if why is None:
-            return document
-        asked = tree.params.thinking if isinstance(tree, Request) else None
-        log.dropped("thinking", asked.at if asked is not None else "", why)
-        left = {key: value for key, value in more.items() if key != "thinking"}
-        rest = {key: value for key, value in document.items() if key != MORE}
-        return rest | {MORE: left} if left else rest
 
-    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> Request:
-        """In the middle of a tool loop, thinking needs the thinking block that began it."""
-        config = tree.params.thinking
-        if w.home or config is None or not within_budget(config):
-            return tree  # it is off, or the model's own judgement
-        if not lacks_thinking(out["messages"], is_result, is_thinking):
-            return tree
-        w.log.dropped("thinking", config.at, WITHOUT_THINKING)
-        left = replace(config, mode=None, budget=None, display=None)
-        return replace(tree, params=replace(tree.params, thinking=left if left.effort else None))
+def read_messages(d: BedrockConverse, doc: Json) -> History:
+    if doc.__class__ is list:
+        messages = read_history(d, doc, "", frozenset())
+        bare = Extras(NAME, spelling={"bare": 1})
+        return History(tuple(messages), dialect=d.name, extras=bare)
+    doc = as_dict(doc, "")
+    messages = read_conversation(d, doc, None)
+    extras = d.keep(doc, ("messages", "system"))
+    return History(tuple(messages), dialect=d.name, extras=extras)
 
-    def write_messages(self, tree: History, log: Ledger) -> Json:
-        out: dict[str, Json] = {}
-        self.write_conversation(out, tree.messages, self.writing(log, tree.dialect))
-        if "bare" in self.spelling(tree):
-            return out["messages"]
-        return self.emit(out, tree, log)
 
-    def write_config(self, tree: Request, w: Said) -> dict[str, Json]:
-        config: dict[str, Json] = {}
-        choice, used = tree.tool_choice, used_tools(tree.messages)
-        tools = self.write_tool_list(tree.tools or (), w)
-        if tools or (w.home and tree.tools is not None):
-            config["tools"] = tools
-        elif used and not w.home:
-            # "The toolConfig field must be defined when using toolUse and toolResult content
-            # blocks."
-            config["tools"] = [self.invent_tool(name, at, w) for name, at in used.items()]
-        if choice is None:
-            return config
-        if not config and not w.home:
-            w.log.dropped(
-                "tool_choice", choice.at, f"{self.name} requires tools beside tool_choice"
-            )
-            return config
-        if not w.home and is_excluded(choice, tree.params):
-            w.log.approximated("tool_choice", choice.at, EXCLUDED)
-            choice = replace(choice, mode="auto", name=None)
-        said = self.write_choice(choice, w)
-        if said is not None:
-            config["toolChoice"] = said
+def write_messages(d: BedrockConverse, tree: History, log: Ledger) -> Json:
+    out: dict[str, Json] = {}
+    write_conversation(d, out, tree.messages, writing(d, log, tree.dialect))
+    if "bare" in d.spelling(tree):
+        return out["messages"]
+    return d.emit(out, tree, log)
+
+
+def write_config(d: BedrockConverse, tree: Request, w: BedrockSaid) -> dict[str, Json]:
+    config: dict[str, Json] = {}
+    choice, used = tree.tool_choice, used_tools(tree.messages)
+    tools = write_tool_list(d, tree.tools or (), w)
+    if tools or (w.home and tree.tools is not None):
+        config["tools"] = tools
+    elif used and not w.home:
+        # "The toolConfig field must be defined when using toolUse and toolResult content
+        # blocks."
+        config["tools"] = [invent_tool(d, name, at, w) for name, at in used.items()]
+    if choice is None:
         return config
+    if not config and not w.home:
+        w.log.dropped("tool_choice", choice.at, f"{d.name} requires tools beside tool_choice")
+        return config
+    if not w.home and is_excluded(choice, tree.params):
+        w.log.approximated("tool_choice", choice.at, EXCLUDED)
+        choice = replace(choice, mode="auto", name=None)
+    said = write_choice(d, choice, w)
+    if said is not None:
+        config["toolChoice"] = said
+    return config
 
-    def invent_tool(self, name: str, at: str, w: Said) -> Json:
-        w.log.invented(
-            "tool",
-            at,
-            f"{self.name} requires a definition of every tool that is called; "
-            "written without parameters",
+
+def invent_tool(d: BedrockConverse, name: str, at: str, w: BedrockSaid) -> Json:
+    w.log.invented(
+        "tool",
+        at,
+        f"{d.name} requires a definition of every tool that is called; written without parameters",
+    )
+    return {"toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NO_PARAMETERS}}}
+
+
+def fit_model(d: BedrockConverse, tree: Request, log: Ledger) -> Request:
+    facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
+    tree = repaired(tree, d, facts, log)
+    return fitting.without_media(tree, facts, log)
+
+
+def facts_of(d: BedrockConverse, model: str | None, log: Ledger) -> Facts:
+    return log.models.facts(maker_of(model, log.models), model)
+
+
+def refuses_prefill(tree: Request, w: BedrockSaid) -> str | None:
+    """Why the model does not go on with what the assistant says last."""
+    return no_prefill(tree, w.facts, w.signed and within_budget(tree.params.thinking))
+
+
+def limit_marks(d: BedrockConverse, out: dict[str, Json], w: BedrockSaid) -> None:
+    """Four marks at most; the first ones go: a later mark covers the longer prefix."""
+    if w.home or len(w.marks) <= MOST_MARKS:
+        return
+    surplus = {id(doc) for doc, _ in w.marks[:-MOST_MARKS]}
+    for _, cache in w.marks[:-MOST_MARKS]:
+        w.log.dropped(
+            "cache",
+            cache.at,
+            f"{d.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
         )
-        return {"toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NO_PARAMETERS}}}
+    turns = [turn["content"] for turn in out["messages"]]
+    for blocks in (out.get("toolConfig", {}).get("tools", []), out.get("system", []), *turns):
+        blocks[:] = [block for block in blocks if id(block) not in surplus]
 
-    def fit_model(self, tree: Request, log: Ledger) -> Request:
-        facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
-        tree = repaired(tree, self, facts, log)
-        return fitting.without_media(tree, facts, log)
 
-    def facts_of(self, model: str | None, log: Ledger) -> Facts:
-        return log.models.facts(maker_of(model, log.models), model)
-
-    def refuses_prefill(self, tree: Request, w: Said) -> str | None:
-        """Why the model does not go on with what the assistant says last."""
-        return no_prefill(tree, w.facts, w.signed and within_budget(tree.params.thinking))
-
-    def limit_marks(self, out: dict[str, Json], w: Said) -> None:
-        """Four marks at most; the first ones go: a later mark covers the longer prefix."""
-        if w.home or len(w.marks) <= MOST_MARKS:
-            return
-        surplus = {id(doc) for doc, _ in w.marks[:-MOST_MARKS]}
-        for _, cache in w.marks[:-MOST_MARKS]:
-            w.log.dropped(
-                "cache",
-                cache.at,
-                f"{self.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
-            )
-        turns = [turn["content"] for turn in out["messages"]]
-        for blocks in (out.get("toolConfig", {}).get("tools", []), out.get("system", []), *turns):
-            blocks[:] = [block for block in blocks if id(block) not in surplus]
+def read_conversation(
+    d: BedrockConverse, doc: dict[str, Json], tools: tuple[Tool, ...] | None
+) -> list[Message]:
+    custom = frozenset(tool.name for tool in tools or () if tool.kind == "custom")
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages", custom)
+    if not doc.get("system") and doc.get("system") in (None, []):
+        return messages
+    blocks = read_blocks(d, need_list(doc, "system", ""), "/system")
+    return [Message("system", tuple(blocks), at="/system"), *messages]
 
 
 def used_tools(messages: tuple[Message, ...]) -> dict[str, str]:

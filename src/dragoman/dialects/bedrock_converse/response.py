@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core.counts import ALL, OUTPUT, Counts
@@ -29,7 +31,12 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from .request import Requests
+from . import turns
+from .blocks import read_blocks, write_blocks, writing
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
 STOPS = Stops(
@@ -91,142 +98,134 @@ TWICE = {
 }
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: BedrockConverse, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if "output" not in doc and error_of(doc) is not None:
+        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
+    output = need_dict(doc, "output", "")
+    message, at = need_dict(output, "message", "/output"), "/output/message"
+    docs = need_list(message, "content", at)
+    blocks = tuple(read_blocks(d, docs, f"{at}/content", results=False))
+    role = message.get("role")
+    extras = d.keep(message, ("content", "role"))
+    if role != "assistant":
+        extras = d.respell(extras, role=role)
+    word = maybe_str(doc, "stopReason", "")
+    said = Message("assistant", blocks, at=at, extras=extras)
+    stop = d.stop_of(word, said)
+    usage = maybe_dict(doc, "usage", "")
+    tier = maybe_dict(doc, "serviceTier", "")
+    return Response(
+        None,
+        None,
+        (Candidate(said, stop, at=""),),
+        None if usage is None else read_usage(d, usage, "/usage"),
+        service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
+        dialect=d.name,
+        extras=d.keep(
+            doc, RESPONSE_KEYS, partly={"output": ("message",), "serviceTier": ("type",)}
+        ),
+    )
 
-    stops = STOPS
-    counts = COUNTS
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if "output" not in doc and error_of(doc) is not None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        output = need_dict(doc, "output", "")
-        message, at = need_dict(output, "message", "/output"), "/output/message"
-        docs = need_list(message, "content", at)
-        blocks = tuple(self.read_blocks(docs, f"{at}/content", results=False))
-        role = message.get("role")
-        extras = self.keep(message, ("content", "role"))
-        if role != "assistant":
-            extras = self.respell(extras, role=role)
-        word = maybe_str(doc, "stopReason", "")
-        said = Message("assistant", blocks, at=at, extras=extras)
-        stop = self.stop_of(word, said)
-        usage = maybe_dict(doc, "usage", "")
-        tier = maybe_dict(doc, "serviceTier", "")
-        return Response(
-            None,
-            None,
-            (Candidate(said, stop, at=""),),
-            None if usage is None else self.read_usage(usage, "/usage"),
-            service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
-            dialect=self.name,
-            extras=self.keep(
-                doc, RESPONSE_KEYS, partly={"output": ("message",), "serviceTier": ("type",)}
-            ),
-        )
+def write_response(d: BedrockConverse, tree: Response, log: Ledger) -> Json:
+    w = writing(d, log, tree.dialect, answer=True)
+    candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+    message = candidate.message
+    content = message.content if w.home else turns.fit_assistant(d, message.content, w)
+    said = write_message(d, message, write_blocks(d, content, w), log)
+    out: dict[str, Json] = {"output": {"message": said}}
+    if (word := d.stop_word(candidate, w)) is not None:
+        out["stopReason"] = word
+    d.put_usage(out, tree, w)
+    if tree.service_tier is not None and w.home:
+        out["serviceTier"] = {"type": tree.service_tier}
+    if not w.home:
+        out["metrics"] = {"latencyMs": 0}
+        log.invented("response.latency", "", f"{d.name} requires metrics.latencyMs; written as 0")
+        d.lose(candidate.extras, candidate.at, log)
+    return d.emit(out, tree, log)
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        ttl = ttl_of(doc.get("cacheDetails"))
-        usage = self.counts.read(self, doc, at, () if ttl is None else ("cacheDetails",))
-        extras = usage.extras
-        if extras is not None and not TWICE.keys().isdisjoint(extras.fields):
-            twice = {
-                k: v for k, v in extras.fields.items() if k in TWICE and doc.get(TWICE[k]) == v
-            }
-            fields = {k: v for k, v in extras.fields.items() if k not in twice}
-            extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
-        return replace(usage, cache_write_ttl=ttl, extras=extras)
 
-    # -- writing ----------------------------------------------------------------------------
+def write_message(d: BedrockConverse, message: Message, content: list[Json], log: Ledger) -> Json:
+    out: dict[str, Json] = {"role": "assistant", "content": content}
+    if "role" in (spelling := d.spelling(message)):
+        out["role"] = spelling["role"]
+        if spelling["role"] is None:
+            del out["role"]
+    return d.emit(out, message, log)
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        message = candidate.message
-        content = message.content if w.home else self.fit_assistant(message.content, w)
-        said = self.write_message(message, self.write_blocks(content, w), log)
-        out: dict[str, Json] = {"output": {"message": said}}
-        if (word := self.stop_word(candidate, w)) is not None:
-            out["stopReason"] = word
-        self.put_usage(out, tree, w)
-        if tree.service_tier is not None and w.home:
-            out["serviceTier"] = {"type": tree.service_tier}
-        if not w.home:
-            out["metrics"] = {"latencyMs": 0}
-            log.invented(
-                "response.latency", "", f"{self.name} requires metrics.latencyMs; written as 0"
-            )
-            self.lose(candidate.extras, candidate.at, log)
-        return self.emit(out, tree, log)
 
-    def write_message(self, message: Message, content: list[Json], log: Ledger) -> Json:
-        out: dict[str, Json] = {"role": "assistant", "content": content}
-        if "role" in (spelling := self.spelling(message)):
-            out["role"] = spelling["role"]
-            if spelling["role"] is None:
-                del out["role"]
-        return self.emit(out, message, log)
+def read_usage(d: BedrockConverse, doc: dict[str, Json], at: str) -> Usage:
+    ttl = ttl_of(doc.get("cacheDetails"))
+    usage = d.counts.read(d, doc, at, () if ttl is None else ("cacheDetails",))
+    extras = usage.extras
+    if extras is not None and not TWICE.keys().isdisjoint(extras.fields):
+        twice = {k: v for k, v in extras.fields.items() if k in TWICE and doc.get(TWICE[k]) == v}
+        fields = {k: v for k, v in extras.fields.items() if k not in twice}
+        extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
+    return replace(usage, cache_write_ttl=ttl, extras=extras)
 
-    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
-        out = self.counts.write(self, usage, w)
-        if usage.cache_write_ttl:
-            if usage.cache_write_ttl.keys() <= {"5m", "1h"}:
-                out["cacheDetails"] = [
-                    {"ttl": ttl, "inputTokens": count}
-                    for ttl, count in usage.cache_write_ttl.items()
-                ]
-            else:
-                self.lack("usage.cache_ttl", usage.at, w.log)
-        return self.emit(out, usage, w.log)
 
-    def settle(self, message: Message, log: Ledger) -> Message:
-        """A text of an answer may be blank, and a call may bear a type; not in a history."""
-        content: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Text) and not block.text.strip():
-                self.omit_text(block.at, log)
-                continue
-            if isinstance(block, Text | ToolCall) and (extras := block.extras) is not None:
-                spelling = {k: v for k, v in extras.spelling.items() if k != "type"}
-                block = replace(block, extras=replace(extras, spelling=spelling))
-            content.append(block)
-        return replace(message, content=tuple(content))
+def write_usage(d: BedrockConverse, usage: Usage, w: Writing) -> dict[str, Json]:
+    out = d.counts.write(d, usage, w)
+    if usage.cache_write_ttl:
+        if usage.cache_write_ttl.keys() <= {"5m", "1h"}:
+            out["cacheDetails"] = [
+                {"ttl": ttl, "inputTokens": count} for ttl, count in usage.cache_write_ttl.items()
+            ]
+        else:
+            d.lack("usage.cache_ttl", usage.at, w.log)
+    return d.emit(out, usage, w.log)
 
-    # -- errors -----------------------------------------------------------------------------
 
-    def read_error(self, doc: Json) -> Failure:
-        """``{"message"}``; its type is in a header, or here as AWS's clients put it."""
-        if doc.__class__ is str:
-            return Failure("other", doc, dialect=self.name, extras=self.respell(None, whole=True))
-        doc = as_dict(doc, "")
-        found = error_of(doc)
-        if found is None:
-            bare = Extras(self.name, doc, spelling={"bare": True})
-            return Failure("other", "", dialect=self.name, extras=bare)
-        word, holder, key, named = found
-        kind = ERRORS.get(type_name(word or ""), "other")
-        if holder is doc:
-            extras = self.keep(doc, (key, *named), {"keys": [key, *named]})
-        else:  # {"throttlingException": {"message"}}, as an event of a stream
-            extras = Extras(self.name, doc, spelling={"bare": True})
-        return Failure(kind, holder[key], word, dialect=self.name, extras=extras)
+def settle(d: BedrockConverse, message: Message, log: Ledger) -> Message:
+    """A text of an answer may be blank, and a call may bear a type; not in a history."""
+    content: list[Block] = []
+    for block in message.content:
+        if isinstance(block, Text) and not block.text.strip():
+            d.omit_text(block.at, log)
+            continue
+        if isinstance(block, Text | ToolCall) and (extras := block.extras) is not None:
+            spelling = {k: v for k, v in extras.spelling.items() if k != "type"}
+            block = replace(block, extras=replace(extras, spelling=spelling))
+        content.append(block)
+    return replace(message, content=tuple(content))
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        spelling = self.spelling(tree)
-        if spelling.get("whole"):
-            return tree.message
-        if spelling.get("bare") and tree.extras is not None:
-            return tree.extras.fields
-        if "keys" in spelling:
-            key, *named = spelling["keys"]
-            return self.emit({key: tree.message} | dict.fromkeys(named, tree.type), tree, log)
-        word = ERROR_TYPES.get(tree.kind)
-        if word is None:
-            word = NEAREST.get(tree.kind, "InternalServerException")
-            note_error_type(tree, word, log)
-        self.note_error(tree, log)
-        return self.emit({"__type": word, "message": tree.message}, tree, log)
+
+def read_error(d: BedrockConverse, doc: Json) -> Failure:
+    """``{"message"}``; its type is in a header, or here as AWS's clients put it."""
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=d.name, extras=d.respell(None, whole=True))
+    doc = as_dict(doc, "")
+    found = error_of(doc)
+    if found is None:
+        bare = Extras(d.name, doc, spelling={"bare": True})
+        return Failure("other", "", dialect=d.name, extras=bare)
+    word, holder, key, named = found
+    kind = ERRORS.get(type_name(word or ""), "other")
+    if holder is doc:
+        extras = d.keep(doc, (key, *named), {"keys": [key, *named]})
+    else:  # {"throttlingException": {"message"}}, as an event of a stream
+        extras = Extras(d.name, doc, spelling={"bare": True})
+    return Failure(kind, holder[key], word, dialect=d.name, extras=extras)
+
+
+def write_error(d: BedrockConverse, tree: Failure, log: Ledger) -> Json:
+    spelling = d.spelling(tree)
+    if spelling.get("whole"):
+        return tree.message
+    if spelling.get("bare") and tree.extras is not None:
+        return tree.extras.fields
+    if "keys" in spelling:
+        key, *named = spelling["keys"]
+        return d.emit({key: tree.message} | dict.fromkeys(named, tree.type), tree, log)
+    word = ERROR_TYPES.get(tree.kind)
+    if word is None:
+        word = NEAREST.get(tree.kind, "InternalServerException")
+        note_error_type(tree, word, log)
+    d.note_error(tree, log)
+    return d.emit({"__type": word, "message": tree.message}, tree, log)
 
 
 def error_of(doc: dict[str, Json]) -> tuple[str | None, dict[str, Json], str, list[str]] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import (
     FIRST,
     PARTS,
@@ -19,6 +19,10 @@ from ...lint.evidence import (
 )
 from ...model import Json
 from .response import ERRORS, type_name
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
 
 REQUEST = {
     "modelId": 0.7, "inferenceConfig": 0.9, "toolConfig": 0.9, "additionalModelRequestFields": 0.95,
@@ -39,24 +43,21 @@ BLOCKS = {
 CHOICES = {"auto", "any", "tool"}
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield request(doc)
-                yield history(doc)
-            elif doc.get("output").__class__ is dict:
-                yield response(doc)
-            elif doc.get("__type").__class__ is str:
-                yield error(doc)
-            elif doc.get("tools").__class__ is list:
-                yield tools(doc["tools"])
-            elif len(doc) == 1 and CHOICES.issuperset(doc):
-                yield choice(doc)
-        elif is_list_of_objects(doc):
-            yield listed(doc) if "role" in doc[0] else tools(doc)
+def sniff(d: BedrockConverse, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield request(doc)
+            yield history(doc)
+        elif doc.get("output").__class__ is dict:
+            yield response(doc)
+        elif doc.get("__type").__class__ is str:
+            yield error(doc)
+        elif doc.get("tools").__class__ is list:
+            yield tools(doc["tools"])
+        elif len(doc) == 1 and CHOICES.issuperset(doc):
+            yield choice(doc)
+    elif is_list_of_objects(doc):
+        yield listed(doc) if "role" in doc[0] else tools(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:

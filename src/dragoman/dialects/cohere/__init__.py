@@ -9,21 +9,30 @@ tokens are counted as they are and as they are billed; in a stream, each part be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
+from ...core.models import DEFAULT, Models
+from ...dialect import Problem
+from ...lint.rules import Ruled, examine, lay_open
+from ...model import Json
+from . import messages, request, response, tools
+from . import sniff as signs
+from .documents import NAMES
 from .parts import DETAILS
-from .response import Responses
-from .rules import Rules
-from .sniff import Sniff
+from .response import COUNTS, STOPS
+from .rules import FACETS, RULES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
 
 
-class Cohere(Rules, Sniff, Responses):
+class Cohere(Ruled):
+    name = "cohere"
+    issuer = "cohere"
     spec = "https://docs.cohere.com/reference/chat"
     vendor = "cohere"
     needs_model = True
@@ -88,14 +97,39 @@ class Cohere(Rules, Sniff, Responses):
     blank: ClassVar[frozenset[str]] = frozenset(
         {"content", "tool_plan", "tool_calls", "citations", "documents", "usage", "stop_sequences"}
     )
+    has_null_choice = False  # null is `auto`
+    stops = STOPS
+    counts = COUNTS
+    rules = RULES
+    call_ids = (r"[\s\S]", 10_000)
+    tool_names = NAMES
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    read_messages = messages.read_messages
+    write_messages = messages.write_messages
+    read_tools = tools.read_tools
+    write_tools = tools.write_tools
+    read_tool_choice = tools.read_tool_choice
+    write_tool_choice = tools.write_tool_choice
+    read_response = response.read_response
+    write_response = response.write_response
+    read_usage = response.read_usage
+    write_usage = response.write_usage
+    read_error = response.read_error
+    write_error = response.write_error
+
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .read_stream import CohereReader
+        from .stream import CohereReader
 
         return CohereReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .write_stream import CohereWriter
+        from .stream import CohereWriter
 
         return CohereWriter(self, log, home)
 

@@ -9,15 +9,18 @@ a text that is a JSON object for the data of a document.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, compact, expected, maybe_str
 from ...core.writing import Writing
-from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import Block, Json, Media, Message, Passage, Raw, Source, Text
+
+if TYPE_CHECKING:
+    from . import Cohere
+
 
 # What documents call their text; the first is written.
 TEXTS = ("text", "snippet", "content")
@@ -57,127 +60,120 @@ class CohereWriting(Writing):
         return given
 
 
-class Documents(Dialect):
-    """Reading and writing documents."""
+def read_documents(d: Cohere, docs: Json, messages: list[Message]) -> list[Message]:
+    """The documents of a request belong to its last question: there they stand first."""
+    blocks = tuple(
+        read_beside(d, doc, f"/documents/{index}")
+        for index, doc in enumerate(as_list(docs, "/documents"))
+    )
+    place = last_question(messages)
+    assert place is not None
+    asked = messages[place]
+    asked = replace(asked, content=(*blocks, *asked.content))
+    return [*messages[:place], asked, *messages[place + 1 :]]
 
-    name = "cohere"
-    issuer = "cohere"
 
-    # -- reading ----------------------------------------------------------------------------
+def read_beside(d: Cohere, doc: Json, at: str) -> Block:
+    if doc.__class__ is str:
+        bare = d.respell(None, whole=True)
+        return Media("document", Source("text", doc, PLAIN), citable=True, at=at, extras=bare)
+    doc = as_dict(doc, at)
+    if not is_data(doc.get("data")):
+        expected("an object or a string", doc.get("data"), f"{at}/data")
+    text, title, spelling = read_data(doc["data"])
+    extras = d.keep(doc, ("id", "data"), spelling)
+    if name := maybe_str(doc, "id", at):
+        words = (Text(text, at=at),)
+        return Passage(name, title or "", words, True, at=at, extras=extras)
+    if name is not None:
+        extras = d.respell(extras, id="")
+    source = Source("text", text, PLAIN)
+    return Media("document", source, title=title, citable=True, at=at, extras=extras)
 
-    def read_documents(self, docs: Json, messages: list[Message]) -> list[Message]:
-        """The documents of a request belong to its last question: there they stand first."""
-        blocks = tuple(
-            self.read_beside(doc, f"/documents/{index}")
-            for index, doc in enumerate(as_list(docs, "/documents"))
-        )
-        place = last_question(messages)
-        assert place is not None
-        asked = messages[place]
-        asked = replace(asked, content=(*blocks, *asked.content))
-        return [*messages[:place], asked, *messages[place + 1 :]]
 
-    def read_beside(self, doc: Json, at: str) -> Block:
-        if doc.__class__ is str:
-            bare = self.respell(None, whole=True)
-            return Media("document", Source("text", doc, PLAIN), citable=True, at=at, extras=bare)
-        doc = as_dict(doc, at)
-        if not is_data(doc.get("data")):
-            expected("an object or a string", doc.get("data"), f"{at}/data")
-        text, title, spelling = read_data(doc["data"])
-        extras = self.keep(doc, ("id", "data"), spelling)
-        if name := maybe_str(doc, "id", at):
-            words = (Text(text, at=at),)
-            return Passage(name, title or "", words, True, at=at, extras=extras)
-        if name is not None:
-            extras = self.respell(extras, id="")
-        source = Source("text", text, PLAIN)
-        return Media("document", source, title=title, citable=True, at=at, extras=extras)
+def write_beside(d: Cohere, block: Passage | Media, w: CohereWriting) -> Json:
+    if d.spelling(block).get("whole"):
+        assert isinstance(block, Media)
+        return block.source.value
+    return d.emit(write_document(d, block, w), block, w.log)
 
-    def read_part_document(self, part: dict[str, Json], at: str, result: bool) -> Block:
-        """``{"type": "document", "document": {...}}``, in a result, or tolerated in a question."""
-        doc = part.get("document")
-        if doc.__class__ is not dict or not is_data(doc.get("data")):
-            return Raw(self.name, part, at=at)
-        text, title, spelling = read_data(doc["data"])
-        name = maybe_str(doc, "id", f"{at}/document")
-        spelling["place"] = "content"
-        if name == "":
-            spelling["id"] = ""
-        extras = self.keep(part, ("type",), spelling, partly={"document": ("id", "data")})
-        if name:
-            words = (Text(text, at=at),)
-            return Passage(name, title or "", words, True, at=at, extras=extras)
-        if result and title is None:
-            return Text(text, at=at, extras=extras)
-        source = Source("text", text, PLAIN)
-        return Media("document", source, title=title, citable=True, at=at, extras=extras)
 
-    # -- writing ----------------------------------------------------------------------------
+def read_part_document(d: Cohere, part: dict[str, Json], at: str, result: bool) -> Block:
+    """``{"type": "document", "document": {...}}``, in a result, or tolerated in a question."""
+    doc = part.get("document")
+    if doc.__class__ is not dict or not is_data(doc.get("data")):
+        return Raw(d.name, part, at=at)
+    text, title, spelling = read_data(doc["data"])
+    name = maybe_str(doc, "id", f"{at}/document")
+    spelling["place"] = "content"
+    if name == "":
+        spelling["id"] = ""
+    extras = d.keep(part, ("type",), spelling, partly={"document": ("id", "data")})
+    if name:
+        words = (Text(text, at=at),)
+        return Passage(name, title or "", words, True, at=at, extras=extras)
+    if result and title is None:
+        return Text(text, at=at, extras=extras)
+    source = Source("text", text, PLAIN)
+    return Media("document", source, title=title, citable=True, at=at, extras=extras)
 
-    def write_beside(self, block: Passage | Media, w: CohereWriting) -> Json:
-        if self.spelling(block).get("whole"):
-            assert isinstance(block, Media)
-            return block.source.value
-        return self.emit(self.write_document(block, w), block, w.log)
 
-    def write_part_document(self, block: Block, w: CohereWriting) -> Json:
-        doc = self.write_document(block, w)
-        return self.emit({"type": "document", "document": doc}, block, w.log)
+def write_part_document(d: Cohere, block: Block, w: CohereWriting) -> Json:
+    doc = write_document(d, block, w)
+    return d.emit({"type": "document", "document": doc}, block, w.log)
 
-    def write_document(self, block: Block, w: CohereWriting) -> dict[str, Json]:
-        spelling = self.spelling(block)
-        out: dict[str, Json] = {}
-        title: str | None = None
-        if isinstance(block, Passage):
-            text, title = self.text_of(block, w), block.title
-            if block.source or w.home:
-                out["id"] = w.document_id(block)
-            elif not w.home:
-                w.log.approximated(
-                    "passage",
-                    block.at,
-                    f"{self.name} writes a document without an id as a plain object",
-                )
-        elif isinstance(block, Media):
-            text, title = self.text_of(block, w), block.title
-        else:
-            assert isinstance(block, Text)
-            text = block.text
-        if "id" in spelling:
-            out["id"] = spelling["id"]
-        data = spelling.get("data")
-        if data == "text":
-            out["data"] = text
-        elif data.__class__ is dict and compact(data) == text:
-            out["data"] = data
-        else:
-            keys = spelling.get("keys") or ([*(("title",) if title else ()), "text"])
-            out["data"] = {key: title if key == "title" else text for key in keys}
-        return out
 
-    def text_of(self, block: Passage | Media, w: CohereWriting) -> str:
-        """The text of a document, as one."""
-        if block.citable is not True and not w.home:
+def write_document(d: Cohere, block: Block, w: CohereWriting) -> dict[str, Json]:
+    spelling = d.spelling(block)
+    out: dict[str, Json] = {}
+    title: str | None = None
+    if isinstance(block, Passage):
+        text, title = text_of(d, block, w), block.title
+        if block.source or w.home:
+            out["id"] = w.document_id(block)
+        elif not w.home:
             w.log.approximated(
-                "media.citable", block.at, f"every document may be cited in {self.name}"
+                "passage", block.at, f"{d.name} writes a document without an id as a plain object"
             )
-        return "\n\n".join(self.texts_of(block, w))
+    elif isinstance(block, Media):
+        text, title = text_of(d, block, w), block.title
+    else:
+        assert isinstance(block, Text)
+        text = block.text
+    if "id" in spelling:
+        out["id"] = spelling["id"]
+    data = spelling.get("data")
+    if data == "text":
+        out["data"] = text
+    elif data.__class__ is dict and compact(data) == text:
+        out["data"] = data
+    else:
+        keys = spelling.get("keys") or ([*(("title",) if title else ()), "text"])
+        out["data"] = {key: title if key == "title" else text for key in keys}
+    return out
 
-    def texts_of(self, block: Passage | Media, w: CohereWriting) -> list[str]:
-        """The texts of a document; what is no text in it is lost."""
-        if isinstance(block, Media):
-            return [block.source.value]
-        texts: list[str] = []
-        for part in block.content:
-            if not isinstance(part, Text):
-                w.log.dropped("passage", part.at, f"a passage is text alone in {self.name}")
-                continue
-            if texts:
-                self.join_text(part.at, w.log)
-            self.lose(part.extras, part.at, w.log)
-            texts.append(part.text)
-        return texts
+
+def text_of(d: Cohere, block: Passage | Media, w: CohereWriting) -> str:
+    """The text of a document, as one."""
+    if block.citable is not True and not w.home:
+        w.log.approximated("media.citable", block.at, f"every document may be cited in {d.name}")
+    return "\n\n".join(texts_of(d, block, w))
+
+
+def texts_of(d: Cohere, block: Passage | Media, w: CohereWriting) -> list[str]:
+    """The texts of a document; what is no text in it is lost."""
+    if isinstance(block, Media):
+        return [block.source.value]
+    texts: list[str] = []
+    for part in block.content:
+        if not isinstance(part, Text):
+            w.log.dropped("passage", part.at, f"a passage is text alone in {d.name}")
+            continue
+        if texts:
+            d.join_text(part.at, w.log)
+        d.lose(part.extras, part.at, w.log)
+        texts.append(part.text)
+    return texts
 
 
 def read_data(data: Json) -> tuple[str, str | None, dict[str, Json]]:

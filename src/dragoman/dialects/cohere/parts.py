@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core.reading import as_dict, expected, maybe_str, need_str
 from ...core.writing import (
     data_uri,
@@ -20,95 +22,94 @@ from ...model import (
     Source,
     Text,
 )
-from .citations import Citations
+from . import documents
 from .documents import CohereWriting, is_document
+
+if TYPE_CHECKING:
+    from . import Cohere
+
 
 DETAILS = frozenset({"auto", "low", "high"})
 
 
-class Parts(Citations):
-    """Reading and writing what stands inside a message."""
+def read_content(d: Cohere, content: Json, role: str, at: str) -> list[Block]:
+    if content is None:
+        return []
+    if content.__class__ is str:
+        return [Text(content, at=at)]
+    if content.__class__ is not list:
+        expected("a string or a list", content, at)
+    return [
+        read_part(d, as_dict(part, f"{at}/{index}"), role, f"{at}/{index}")
+        for index, part in enumerate(content)
+    ]
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_content(self, content: Json, role: str, at: str) -> list[Block]:
-        if content is None:
-            return []
-        if content.__class__ is str:
-            return [Text(content, at=at)]
-        if content.__class__ is not list:
-            expected("a string or a list", content, at)
-        return [
-            self.read_part(as_dict(part, f"{at}/{index}"), role, f"{at}/{index}")
-            for index, part in enumerate(content)
-        ]
+def read_part(d: Cohere, doc: dict[str, Json], role: str, at: str) -> Block:
+    match need_str(doc, "type", at):
+        case "text":
+            return Text(need_str(doc, "text", at), at=at, extras=d.keep(doc, ("type", "text")))
+        case "thinking" if doc.get("thinking").__class__ is str and role == "assistant":
+            said = (doc["thinking"],) if doc["thinking"] else ()
+            return Reasoning(said, at=at, extras=d.keep(doc, ("type", "thinking")))
+        case "image_url" if doc.get("image_url").__class__ is dict:
+            return read_image(d, doc, at)
+        case "document":
+            return documents.read_part_document(d, doc, at, role == "tool")
+        case _:
+            return Raw(d.name, doc, at=at)
 
-    def read_part(self, doc: dict[str, Json], role: str, at: str) -> Block:
-        match need_str(doc, "type", at):
-            case "text":
-                return Text(
-                    need_str(doc, "text", at), at=at, extras=self.keep(doc, ("type", "text"))
-                )
-            case "thinking" if doc.get("thinking").__class__ is str and role == "assistant":
-                said = (doc["thinking"],) if doc["thinking"] else ()
-                return Reasoning(said, at=at, extras=self.keep(doc, ("type", "thinking")))
-            case "image_url" if doc.get("image_url").__class__ is dict:
-                return self.read_image(doc, at)
-            case "document":
-                return self.read_part_document(doc, at, role == "tool")
-            case _:
-                return Raw(self.name, doc, at=at)
 
-    def read_image(self, doc: dict[str, Json], at: str) -> Block:
-        image, where = doc["image_url"], f"{at}/image_url"
-        url = need_str(image, "url", where)
-        found = split_data_uri(url)
-        return Media(
-            "image",
-            Source("url", url) if found is None else Source("base64", found[1], found[0]),
-            maybe_str(image, "detail", where),
-            at=at,
-            extras=self.keep(doc, ("type",), partly={"image_url": ("url", "detail")}),
-        )
+def read_image(d: Cohere, doc: dict[str, Json], at: str) -> Block:
+    image, where = doc["image_url"], f"{at}/image_url"
+    url = need_str(image, "url", where)
+    found = split_data_uri(url)
+    return Media(
+        "image",
+        Source("url", url) if found is None else Source("base64", found[1], found[0]),
+        maybe_str(image, "detail", where),
+        at=at,
+        extras=d.keep(doc, ("type",), partly={"image_url": ("url", "detail")}),
+    )
 
-    # -- writing ----------------------------------------------------------------------------
 
-    def write_text(self, block: Text, w: CohereWriting) -> Json:
-        return self.emit({"type": "text", "text": block.text}, block, w.log)
+def write_image(d: Cohere, block: Media, w: CohereWriting) -> Json:
+    source = block.source
+    image: dict[str, Json] = {"url": source.value}
+    if source.kind == "base64":
+        image["url"] = data_uri(source.media_type or "", source.value)
+    if block.detail is not None and (block.detail != "auto" or w.home):
+        image["detail"] = block.detail
+    return d.emit({"type": "image_url", "image_url": image}, block, w.log)
 
-    def write_reasoning(self, block: Reasoning, w: CohereWriting) -> Json:
-        return self.emit({"type": "thinking", "thinking": joined(block.content)}, block, w.log)
 
-    def write_image(self, block: Media, w: CohereWriting) -> Json:
-        source = block.source
-        image: dict[str, Json] = {"url": source.value}
-        if source.kind == "base64":
-            image["url"] = data_uri(source.media_type or "", source.value)
-        if block.detail is not None and (block.detail != "auto" or w.home):
-            image["detail"] = block.detail
-        return self.emit({"type": "image_url", "image_url": image}, block, w.log)
+def texts_in(d: Cohere, block: Block, w: CohereWriting) -> list[str]:
+    """What a block says as plain text; what is no text is lost."""
+    found: list[str] = []
+    log = w.log
+    match block:
+        case Text():
+            found = [block.text]
+        case Passage() | Media() if is_document(block):
+            code = "passage" if isinstance(block, Passage) else "media"
+            log.approximated(
+                code, block.at, f"{d.name} has plain text only; the document is written as text"
+            )
+            if isinstance(block, Media):
+                lose_labels(block, "plain text has", log)
+            found = documents.texts_of(d, block, w)
+        case _:
+            d.omit(block, log)
+    d.lose(block.extras, block.at, log)
+    return found
 
-    def texts_in(self, block: Block, w: CohereWriting) -> list[str]:
-        """What a block says as plain text; what is no text is lost."""
-        found: list[str] = []
-        log = w.log
-        match block:
-            case Text():
-                found = [block.text]
-            case Passage() | Media() if is_document(block):
-                code = "passage" if isinstance(block, Passage) else "media"
-                log.approximated(
-                    code,
-                    block.at,
-                    f"{self.name} has plain text only; the document is written as text",
-                )
-                if isinstance(block, Media):
-                    lose_labels(block, "plain text has", log)
-                found = self.texts_of(block, w)
-            case _:
-                self.omit(block, log)
-        self.lose(block.extras, block.at, log)
-        return found
+
+def write_text(d: Cohere, block: Text, w: CohereWriting) -> Json:
+    return d.emit({"type": "text", "text": block.text}, block, w.log)
+
+
+def write_reasoning(d: Cohere, block: Reasoning, w: CohereWriting) -> Json:
+    return d.emit({"type": "thinking", "thinking": joined(block.content)}, block, w.log)
 
 
 def is_image(block: Block) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...core import fitting
 from ...core.fields import Field, Fields, flag, number, strings, whole
 from ...core.models import UNKNOWN
@@ -17,8 +19,14 @@ from ...core.reading import (
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
 from ...tools import freeform
+from . import documents
 from .documents import CohereWriting, last_question
-from .tools import Tools
+from .messages import read_history, write_history
+from .tools import read_choice, read_tool_list, write_choice, write_tool_list
+
+if TYPE_CHECKING:
+    from . import Cohere
+
 
 # https://docs.cohere.com/reference/chat, and "temperature must be between 0 and 1.0 inclusive."
 FIELDS = Fields(
@@ -41,156 +49,160 @@ FIELDS = Fields(
 MOST_FIELDS = 200
 
 
-class Requests(Tools):
-    """Reading and writing requests."""
+def read_request(d: Cohere, doc: Json) -> Request:
+    doc = as_dict(doc, "")
+    taken = set(FIELDS.taken)
+    spelling: dict[str, Json] = {}
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages")
+    if maybe_list(doc, "documents", ""):
+        if last_question(messages) is None:
+            taken.discard("documents")  # nobody asked anything that they could belong to
+        else:
+            messages = documents.read_documents(d, doc["documents"], messages)
+    strict = maybe_bool(doc, "strict_tools", "")
+    tools = None
+    if doc.get("tools") is not None:
+        tools = read_tool_list(d, doc["tools"], "/tools", strict or None)
+    if strict and not tools:
+        taken.discard("strict_tools")  # there are no tools that could be strict
+    elif strict is False:
+        spelling["strict_tools"] = False
+    choice = maybe_str(doc, "tool_choice", "")
+    params = read_params(d, doc, taken)
+    tree = Request(
+        maybe_str(doc, "model", ""),
+        tuple(messages),
+        tools,
+        None if choice is None else read_choice(d, choice, "/tool_choice"),
+        params,
+        dialect=d.name,
+        extras=d.keep(doc, taken, spelling or None),
+    )
+    return freeform.unwrap_calls(tree)
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_request(self, doc: Json) -> Request:
-        doc = as_dict(doc, "")
-        taken = set(FIELDS.taken)
-        spelling: dict[str, Json] = {}
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
-        if maybe_list(doc, "documents", ""):
-            if last_question(messages) is None:
-                taken.discard("documents")  # nobody asked anything that they could belong to
-            else:
-                messages = self.read_documents(doc["documents"], messages)
-        strict = maybe_bool(doc, "strict_tools", "")
-        tools = None
-        if doc.get("tools") is not None:
-            tools = self.read_tool_list(doc["tools"], "/tools", strict or None)
-        if strict and not tools:
-            taken.discard("strict_tools")  # there are no tools that could be strict
-        elif strict is False:
-            spelling["strict_tools"] = False
-        choice = maybe_str(doc, "tool_choice", "")
-        params = self.read_params(doc, taken)
-        tree = Request(
-            maybe_str(doc, "model", ""),
-            tuple(messages),
-            tools,
-            None if choice is None else self.read_choice(choice, "/tool_choice"),
-            params,
-            dialect=self.name,
-            extras=self.keep(doc, taken, spelling or None),
-        )
-        return freeform.unwrap_calls(tree)
+def write_request(d: Cohere, tree: Request, log: Ledger) -> Json:
+    w = CohereWriting(log, d.is_home(tree.dialect))
+    facts = w.address(d.vendor, tree.model)
+    if facts is not UNKNOWN:
+        tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
+    form = tree.params.output
+    tools = None if tree.tools is None else write_tool_list(d, tree.tools, w)
+    # "invalid request: response_format is not supported with RAG."
+    w.beside = w.home or form is None or form.kind == "text"
+    out: dict[str, Json] = {}
+    if tree.model is not None:
+        out["model"] = tree.model
+    out["messages"] = write_history(d, tree.messages, w)
+    if w.documents:
+        out["documents"] = w.documents
+    if tools or (tools is not None and w.home):
+        out["tools"] = tools
+        write_strict(d, out, tree.tools or (), w)
+    write_wish(d, out, tree, w)
+    write_params(d, out, tree, w)
+    if "strict_tools" in (spelling := d.spelling(tree)):
+        out["strict_tools"] = spelling["strict_tools"]
+    return d.emit(out, tree, log)
 
-    def read_params(self, doc: dict[str, Json], taken: set[str]) -> Params:
-        ats: dict[str, str] = {}
-        given = FIELDS.read(doc, ats, {}, taken)
-        form = maybe_dict(doc, "response_format", "")
-        thinking = maybe_dict(doc, "thinking", "")
-        output = None if form is None else self.read_output(form)
-        if output is None:
-            taken.discard("response_format")
-        config = None if thinking is None else self.read_thinking(thinking)
-        if config is None:
-            taken.discard("thinking")
-        return Params(**given, output=output, thinking=config, ats=ats)
 
-    def read_output(self, form: dict[str, Json]) -> OutputFormat | None:
-        """``json_schema`` beside the type; older clients call it ``schema``."""
-        at = "/response_format"
-        if form.get("type") == "text":
-            return OutputFormat("text", at=at, extras=self.keep(form, ("type",)))
-        if form.get("type") != "json_object":
-            return None
-        key = "json_schema" if form.get("json_schema") is not None else "schema"
-        schema = form.get(key)
-        if schema is None:
-            return OutputFormat("json", at=at, extras=self.keep(form, ("type", "json_schema")))
-        extras = self.keep(form, ("type", key), {"key": key} if key == "schema" else None)
-        return OutputFormat("schema", schema=schema, at=at, extras=extras)
-
-    def read_thinking(self, doc: dict[str, Json]) -> Thinking | None:
-        modes = {"enabled": "on", "disabled": "off"}
-        kind = doc.get("type")
-        if kind.__class__ is not str or kind not in modes:
-            return None
-        return Thinking(
-            modes[kind],  # type: ignore[arg-type]
-            budget=maybe_int(doc, "token_budget", "/thinking"),
-            at="/thinking",
-            extras=self.keep(doc, ("type", "token_budget")),
-        )
-
-    # -- writing ----------------------------------------------------------------------------
-
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = CohereWriting(log, self.is_home(tree.dialect))
-        facts = w.address(self.vendor, tree.model)
-        if facts is not UNKNOWN:
-            tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
-        form = tree.params.output
-        tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
-        # "invalid request: response_format is not supported with RAG."
-        w.beside = w.home or form is None or form.kind == "text"
-        out: dict[str, Json] = {}
-        if tree.model is not None:
-            out["model"] = tree.model
-        out["messages"] = self.write_history(tree.messages, w)
-        if w.documents:
-            out["documents"] = w.documents
-        if tools or (tools is not None and w.home):
-            out["tools"] = tools
-            self.write_strict(out, tree.tools or (), w)
-        self.write_wish(out, tree, w)
-        self.write_params(out, tree, w)
-        if "strict_tools" in (spelling := self.spelling(tree)):
-            out["strict_tools"] = spelling["strict_tools"]
-        return self.emit(out, tree, log)
-
-    def write_strict(self, out: dict[str, Json], tools: tuple[Tool, ...], w: CohereWriting) -> None:
-        """All tools are strict here, or none is."""
-        strict = [tool for tool in tools if tool.strict]
-        functions = [tool for tool in tools if tool.kind != "hosted"]
-        why = f"{self.name} requires all tools to be strict, or none"
-        if strict and strict == functions:
-            said = [tool["function"].get("parameters") for tool in out["tools"]]
-            why = "" if w.home else why_not_strict(said)
-            if not why:
-                out["strict_tools"] = True
-                return
-        for tool in strict:
-            w.log.dropped("tool.strict", tool.at, why)
-
-    def write_wish(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
-        choice = tree.tool_choice
-        if choice is None:
+def write_strict(
+    d: Cohere, out: dict[str, Json], tools: tuple[Tool, ...], w: CohereWriting
+) -> None:
+    """All tools are strict here, or none is."""
+    strict = [tool for tool in tools if tool.strict]
+    functions = [tool for tool in tools if tool.kind != "hosted"]
+    why = f"{d.name} requires all tools to be strict, or none"
+    if strict and strict == functions:
+        said = [tool["function"].get("parameters") for tool in out["tools"]]
+        why = "" if w.home else why_not_strict(said)
+        if not why:
+            out["strict_tools"] = True
             return
-        said = self.write_choice(choice, w)
-        if said is not None:
-            out["tool_choice"] = said
+    for tool in strict:
+        w.log.dropped("tool.strict", tool.at, why)
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
-        params = FIELDS.write(out, tree.params, w, self.name)
-        if params is None:
-            return
-        if params.output is not None:
-            self.write_output(out, params.output, w)
-        if params.thinking is not None:
-            self.write_thinking(out, params.thinking, w)
-        self.lose(params.extras, params.at, w.log)
 
-    def write_output(self, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
-        if form.kind == "text" and not w.home:
-            self.lose(form.extras, form.at, w.log)
-            return  # as it goes without saying
-        said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
-        if form.kind == "schema":
-            said[self.spelling(form).get("key", "json_schema")] = form.schema
-        out["response_format"] = self.emit(said, form, w.log)
+def write_wish(d: Cohere, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
+    choice = tree.tool_choice
+    if choice is None:
+        return
+    said = write_choice(d, choice, w)
+    if said is not None:
+        out["tool_choice"] = said
 
-    def write_thinking(self, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:
-        if config.mode is None and config.budget is None:
-            self.lose(config.extras, config.at, w.log)
-            return
-        said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
-        if config.budget is not None:
-            said["token_budget"] = config.budget
-        out["thinking"] = self.emit(said, config, w.log)
+
+def read_params(d: Cohere, doc: dict[str, Json], taken: set[str]) -> Params:
+    ats: dict[str, str] = {}
+    given = FIELDS.read(doc, ats, {}, taken)
+    form = maybe_dict(doc, "response_format", "")
+    thinking = maybe_dict(doc, "thinking", "")
+    output = None if form is None else read_output(d, form)
+    if output is None:
+        taken.discard("response_format")
+    config = None if thinking is None else read_thinking(d, thinking)
+    if config is None:
+        taken.discard("thinking")
+    return Params(**given, output=output, thinking=config, ats=ats)
+
+
+def write_params(d: Cohere, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
+    params = FIELDS.write(out, tree.params, w, d.name)
+    if params is None:
+        return
+    if params.output is not None:
+        write_output(d, out, params.output, w)
+    if params.thinking is not None:
+        write_thinking(d, out, params.thinking, w)
+    d.lose(params.extras, params.at, w.log)
+
+
+def read_output(d: Cohere, form: dict[str, Json]) -> OutputFormat | None:
+    """``json_schema`` beside the type; older clients call it ``schema``."""
+    at = "/response_format"
+    if form.get("type") == "text":
+        return OutputFormat("text", at=at, extras=d.keep(form, ("type",)))
+    if form.get("type") != "json_object":
+        return None
+    key = "json_schema" if form.get("json_schema") is not None else "schema"
+    schema = form.get(key)
+    if schema is None:
+        return OutputFormat("json", at=at, extras=d.keep(form, ("type", "json_schema")))
+    extras = d.keep(form, ("type", key), {"key": key} if key == "schema" else None)
+    return OutputFormat("schema", schema=schema, at=at, extras=extras)
+
+
+def write_output(d: Cohere, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
+    if form.kind == "text" and not w.home:
+        d.lose(form.extras, form.at, w.log)
+        return  # as it goes without saying
+    said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
+    if form.kind == "schema":
+        said[d.spelling(form).get("key", "json_schema")] = form.schema
+    out["response_format"] = d.emit(said, form, w.log)
+
+
+def read_thinking(d: Cohere, doc: dict[str, Json]) -> Thinking | None:
+    modes = {"enabled": "on", "disabled": "off"}
+    kind = doc.get("type")
+    if kind.__class__ is not str or kind not in modes:
+        return None
+    return Thinking(
+        modes[kind],  # type: ignore[arg-type]
+        budget=maybe_int(doc, "token_budget", "/thinking"),
+        at="/thinking",
+        extras=d.keep(doc, ("type", "token_budget")),
+    )
+
+
+def write_thinking(d: Cohere, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:
+    if config.mode is None and config.budget is None:
+        d.lose(config.extras, config.at, w.log)
+        return
+    said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
+    if config.budget is not None:
+        said["token_budget"] = config.budget
+    out["thinking"] = d.emit(said, config, w.log)
 
 
 def why_not_strict(schemas: list[Json]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -27,8 +28,12 @@ from ...model import (
     Response,
     Usage,
 )
+from . import messages
 from .documents import CohereWriting, respell
-from .request import Requests
+
+if TYPE_CHECKING:
+    from . import Cohere
+
 
 # https://docs.cohere.com/reference/chat, finish_reason; the last two are of version 1.
 STOPS = Stops(
@@ -79,119 +84,114 @@ TYPES: dict[str, ErrorKind] = {
 }
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: Cohere, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if doc.get("message").__class__ is str:
+        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
+    usage = maybe_dict(doc, "usage", "")
+    return Response(
+        maybe_str(doc, "id", ""),
+        None,
+        (read_candidate(d, doc),),
+        read_usage(d, usage, "/usage") if usage else None,
+        dialect=d.name,
+        extras=d.keep(doc, RESPONSE_KEYS),
+    )
 
-    stops = STOPS
-    counts = COUNTS
 
-    # -- reading ----------------------------------------------------------------------------
+def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
+    w = CohereWriting(log, d.is_home(tree.dialect), answer=True)
+    first = heads.only_candidate(d, tree, log)
+    out: dict[str, Json] = {}
+    heads.put_id(d, out, tree, w, "msg_1")
+    out["message"] = write_answer(d, first, w)
+    if (word := d.stop_word(first, w)) is not None:
+        out["finish_reason"] = word
+    d.put_usage(out, tree, w)
+    if not w.home:
+        d.lose(first.extras, first.at, log)
+    return d.emit(out, tree, log)
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if doc.get("message").__class__ is str:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        usage = maybe_dict(doc, "usage", "")
-        return Response(
-            maybe_str(doc, "id", ""),
-            None,
-            (self.read_candidate(doc),),
-            self.read_usage(usage, "/usage") if usage else None,
-            dialect=self.name,
-            extras=self.keep(doc, RESPONSE_KEYS),
-        )
 
-    def read_candidate(self, doc: dict[str, Json]) -> Candidate:
-        said = need_dict(doc, "message", "")
-        message = self.read_assistant(said, "/message", answer=True)
-        if said.get("role") != "assistant":
-            role = [said["role"]] if "role" in said else []
-            message = replace(message, extras=self.respell(message.extras, role=role))
-        stop = self.stop_of(maybe_str(doc, "finish_reason", ""), message)
-        return Candidate(message, stop, at="")
+def write_answer(d: Cohere, candidate: Candidate, w: CohereWriting) -> Json:
+    doc = messages.write_assistant(d, candidate.message, w)
+    assert doc is not None
+    if "role" in (spelling := d.spelling(candidate.message)):
+        respell(doc, "role", spelling["role"])
+    return doc
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """Tokens as they are; where only what is billed was counted, that. The SDK says ``12.0``,
-        and the API itself 12."""
-        tokens, billed = maybe_dict(doc, "tokens", at), maybe_dict(doc, "billed_units", at)
-        spelling: dict[str, Json] = {} if tokens else {"tokens": None}
-        holder, counted = f"{at}/tokens" if tokens else f"{at}/billed_units", dict(doc)
-        found = {key: count(tokens or billed or {}, key, holder) for key in TOKENS}
-        found = {key: number for key, number in found.items() if number is not None}
-        if found or tokens:
-            counted["tokens"] = (tokens or {}) | found
-        if "cached_tokens" in doc:
-            counted["cached_tokens"] = count(doc, "cached_tokens", at)
-        for place, key in (*((tokens or {}, key) for key in TOKENS), (doc, "cached_tokens")):
-            if place.get(key).__class__ is float:
-                spelling[f"float {key}"] = None
-        usage = self.counts.read(self, counted, at)
-        return replace(usage, extras=self.respell(usage.extras, **spelling)) if spelling else usage
 
-    # -- writing ----------------------------------------------------------------------------
+def read_candidate(d: Cohere, doc: dict[str, Json]) -> Candidate:
+    said = need_dict(doc, "message", "")
+    message = messages.read_assistant(d, said, "/message", answer=True)
+    if said.get("role") != "assistant":
+        role = [said["role"]] if "role" in said else []
+        message = replace(message, extras=d.respell(message.extras, role=role))
+    stop = d.stop_of(maybe_str(doc, "finish_reason", ""), message)
+    return Candidate(message, stop, at="")
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = CohereWriting(log, self.is_home(tree.dialect), answer=True)
-        first = heads.only_candidate(self, tree, log)
-        out: dict[str, Json] = {}
-        heads.put_id(self, out, tree, w, "msg_1")
-        out["message"] = self.write_answer(first, w)
-        if (word := self.stop_word(first, w)) is not None:
-            out["finish_reason"] = word
-        self.put_usage(out, tree, w)
-        if not w.home:
-            self.lose(first.extras, first.at, log)
-        return self.emit(out, tree, log)
 
-    def write_answer(self, candidate: Candidate, w: CohereWriting) -> Json:
-        doc = self.write_assistant(candidate.message, w)
-        assert doc is not None
-        if "role" in (spelling := self.spelling(candidate.message)):
-            respell(doc, "role", spelling["role"])
-        return doc
+def read_usage(d: Cohere, doc: dict[str, Json], at: str) -> Usage:
+    """Tokens as they are; where only what is billed was counted, that. The SDK says ``12.0``,
+    and the API itself 12."""
+    tokens, billed = maybe_dict(doc, "tokens", at), maybe_dict(doc, "billed_units", at)
+    spelling: dict[str, Json] = {} if tokens else {"tokens": None}
+    holder, counted = f"{at}/tokens" if tokens else f"{at}/billed_units", dict(doc)
+    found = {key: count(tokens or billed or {}, key, holder) for key in TOKENS}
+    found = {key: number for key, number in found.items() if number is not None}
+    if found or tokens:
+        counted["tokens"] = (tokens or {}) | found
+    if "cached_tokens" in doc:
+        counted["cached_tokens"] = count(doc, "cached_tokens", at)
+    for place, key in (*((tokens or {}, key) for key in TOKENS), (doc, "cached_tokens")):
+        if place.get(key).__class__ is float:
+            spelling[f"float {key}"] = None
+    usage = d.counts.read(d, counted, at)
+    return replace(usage, extras=d.respell(usage.extras, **spelling)) if spelling else usage
 
-    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
-        out = self.counts.write(self, usage, w)
-        for said in self.spelling(usage):
-            word, _, key = said.partition(" ")
-            for holder in (out, out.get("tokens", {})):
-                if word == "float" and key in holder:
-                    holder[key] = float(holder[key])
-        return self.emit(out, usage, w.log)
 
-    # -- errors -----------------------------------------------------------------------------
+def write_usage(d: Cohere, usage: Usage, w: Writing) -> dict[str, Json]:
+    out = d.counts.write(d, usage, w)
+    for said in d.spelling(usage):
+        word, _, key = said.partition(" ")
+        for holder in (out, out.get("tokens", {})):
+            if word == "float" and key in holder:
+                holder[key] = float(holder[key])
+    return d.emit(out, usage, w.log)
 
-    def read_error(self, doc: Json) -> Failure:
-        """``{"id", "message"}``, and rarely a type."""
-        doc = as_dict(doc, "")
-        said = doc.get("message")
-        if said.__class__ is not str:  # from a proxy, perhaps
-            extras = Extras(self.name, doc, spelling={"whole": True})
-            return Failure("other", "", dialect=self.name, extras=extras)
-        kind = maybe_str(doc, "error_type", "")
-        return Failure(
-            kind_of(kind, said),
-            said,
-            kind,
-            request_id=maybe_str(doc, "id", ""),
-            dialect=self.name,
-            extras=self.keep(doc, ("id", "message", "error_type")),
-        )
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        if self.spelling(tree).get("whole") and tree.extras is not None:
-            return tree.extras.fields
-        home = self.is_home(tree.dialect)
-        out: dict[str, Json] = {} if tree.request_id is None else {"id": tree.request_id}
-        out["message"] = tree.message
-        if home and tree.type is not None:
-            out["error_type"] = tree.type
-        elif not home:
-            kind = kind_of(None, tree.message)
-            if kind != tree.kind or (kind == "other" and tree.type is not None):
-                self.lack("error.type", tree.at, log)
-        self.note_error(tree, log)
-        return self.emit(out, tree, log)
+def read_error(d: Cohere, doc: Json) -> Failure:
+    """``{"id", "message"}``, and rarely a type."""
+    doc = as_dict(doc, "")
+    said = doc.get("message")
+    if said.__class__ is not str:  # from a proxy, perhaps
+        extras = Extras(d.name, doc, spelling={"whole": True})
+        return Failure("other", "", dialect=d.name, extras=extras)
+    kind = maybe_str(doc, "error_type", "")
+    return Failure(
+        kind_of(kind, said),
+        said,
+        kind,
+        request_id=maybe_str(doc, "id", ""),
+        dialect=d.name,
+        extras=d.keep(doc, ("id", "message", "error_type")),
+    )
+
+
+def write_error(d: Cohere, tree: Failure, log: Ledger) -> Json:
+    if d.spelling(tree).get("whole") and tree.extras is not None:
+        return tree.extras.fields
+    home = d.is_home(tree.dialect)
+    out: dict[str, Json] = {} if tree.request_id is None else {"id": tree.request_id}
+    out["message"] = tree.message
+    if home and tree.type is not None:
+        out["error_type"] = tree.type
+    elif not home:
+        kind = kind_of(None, tree.message)
+        if kind != tree.kind or (kind == "other" and tree.type is not None):
+            d.lack("error.type", tree.at, log)
+    d.note_error(tree, log)
+    return d.emit(out, tree, log)
 
 
 def count(doc: dict[str, Json], key: str, at: str) -> int | None:

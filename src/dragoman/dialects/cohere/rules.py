@@ -6,28 +6,21 @@ Unknown keys are not reported, though the API knows no mercy with them ("unknown
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...core.models import DEFAULT, Models
 from ...dialect import Problem
 from ...lint.rules import (
     Page,
     Placed,
     Problems,
     Rule,
-    Ruled,
     answered_calls,
-    examine,
     has_fields,
     known_roles,
-    lay_open,
     placed,
     stop_count,
     string,
     within,
 )
 from ...model import Json
-from .documents import NAMES
 from .request import FIELDS, why_not_strict
 from .tools import NONE, REQUIRED
 
@@ -57,17 +50,6 @@ RULES: dict[str, str] = {
     "error-field": "An error has a message.",
 }
 ROLES = ("system", "user", "assistant", "tool")
-
-
-class Rules(Ruled):
-    """The rules of the real API, one function each."""
-
-    rules = RULES
-    call_ids = (r"[\s\S]", 10_000)
-    tool_names = NAMES
-
-    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the request ----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
@@ -21,6 +21,10 @@ from ...lint.evidence import (
 from ...model import Json
 from .response import STOPS, TYPES
 from .tools import NONE, REQUIRED
+
+if TYPE_CHECKING:
+    from . import Cohere
+
 
 REQUEST = {
     "documents": 0.7, "strict_tools": 0.9, "citation_options": 0.9, "safety_mode": 0.8, "p": 0.5,
@@ -58,23 +62,20 @@ SETTINGS = {"response_format": 0.6, "seed": 0.4, "frequency_penalty": 0.4, "logp
 is_uuid = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield from request(doc)
-            elif doc.get("message").__class__ is dict and "choices" not in doc:
-                yield response(doc)
-            elif doc.get("message").__class__ is str:
-                yield from error(doc)
-        elif doc in (REQUIRED, NONE) and doc.__class__ is str:
-            yield "tool-choice", 0.6, (f"the word {doc!r}",)
-        elif is_list_of_objects(doc) and "role" in doc[0]:
-            e = Evidence("messages")
-            weigh_turns(e, doc)
-            yield from verdicts(e, doc)
+def sniff(d: Cohere, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield from request(doc)
+        elif doc.get("message").__class__ is dict and "choices" not in doc:
+            yield response(doc)
+        elif doc.get("message").__class__ is str:
+            yield from error(doc)
+    elif doc in (REQUIRED, NONE) and doc.__class__ is str:
+        yield "tool-choice", 0.6, (f"the word {doc!r}",)
+    elif is_list_of_objects(doc) and "role" in doc[0]:
+        e = Evidence("messages")
+        weigh_turns(e, doc)
+        yield from verdicts(e, doc)
 
 
 def verdicts(e: Evidence, messages: list[Json]) -> Iterator[Verdict]:

@@ -16,16 +16,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
+from ...core.counts import APART, Counts
 from ...core.endpoint import Endpoint
-from .response import Answers
-from .sniff import Sniff
+from ..openai_responses.base import ResponsesBase
+from ..openai_responses.items import Speaker
+from ..openai_responses.request import FIELDS
+from ..openai_responses.response import COUNTS
+from . import request, response
+from . import sniff as signs
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
 
 
-class CopilotResponses(Sniff, Answers):
+class CopilotResponses(ResponsesBase):
     name = "copilot-responses"
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
@@ -62,6 +67,41 @@ class CopilotResponses(Sniff, Answers):
         lacks=cap.RARE | {"response.id", "response.created", "error.request_id", "usage.cache_ttl"},
         result_names=False,
     )
+    speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
+    listed = True
+    fields = FIELDS.refusing(*{*FIELDS.names} - {"temperature", "stream", "thinking"})
+    counts = Counts(COUNTS.rows, refuses=APART)
+
+    sniff = signs.sniff
+    read_conversation = request.read_conversation
+    read_input = request.read_input
+    read_reasoning = request.read_reasoning
+    write_reasoning = request.write_reasoning
+    write_media = request.write_media
+    read_image = request.read_image
+    write_image = request.write_image
+    write_address = request.write_address
+    write_request = request.write_request
+    write_prompt = request.write_prompt
+    write_items = request.write_items
+    write_message = request.write_message
+    write_new_item = request.write_new_item
+    write_text = request.write_text
+    write_call = request.write_call
+    write_result = request.write_result
+    read_tool = request.read_tool
+    write_tool = request.write_tool
+    write_tool_choice = request.write_tool_choice
+    read_choice = request.read_choice
+    write_choice = request.write_choice
+    read_response = response.read_response
+    write_response = response.write_response
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The shapes of OpenAI, where they differ from those of this dialect.
+        self.easy = self.respell(None, easy=True)
+        self.easy_string = self.respell(None, item="easy-string")
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import CopilotReader

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...core.counts import APART, Counts
 from ...core.reading import (
     as_dict,
     expected,
@@ -31,179 +31,192 @@ from ...model import (
     Text,
     ToolCall,
 )
+from ..openai_responses import calls as responses_calls
+from ..openai_responses import items as responses_items
+from ..openai_responses import parts as responses_parts
+from ..openai_responses import response as responses_response
+from ..openai_responses import tools as responses_tools
 from ..openai_responses.parts import OUTPUT, ItemWriting
-from ..openai_responses.response import COUNTS
-from .request import THOUGHT, Requests
+from . import request
+from .request import THOUGHT
+
+if TYPE_CHECKING:
+    from . import CopilotResponses
 
 
-class Answers(Requests):
-    """One message, or a list of choices with a message each; the reasoning is beside them."""
-
-    counts = Counts(COUNTS.rows, refuses=APART)
-
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if doc.keys().isdisjoint(("message", "choices")) and doc.get("error") is not None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        spelling: dict[str, Json] = {}
-        if doc.get("message") is not None or "choices" not in doc:
-            if doc.get("message") is None:
-                missing("message", "")
-            places = [(doc, "")]
-        else:
-            spelling["choices"] = True
-            choices = need_list(doc, "choices", "")
-            places = [(as_dict(c, f"/choices/{i}"), f"/choices/{i}") for i, c in enumerate(choices)]
-        candidates = [self.read_candidate(holder, at) for holder, at in places]
-        reasoning = maybe_str(doc, "reasoning", "")
-        if reasoning and candidates:
-            first = candidates[0]
-            said = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
-            candidates[0] = replace(first, message=replace(first.message, content=said))
-            taken: tuple[str, ...] = ("message", "reasoning", "model", "usage")
-        else:
-            taken = ("message", "model", "usage")
-        usage = maybe_dict(doc, "usage", "")
-        if spelling:
-            taken = (*taken[1:], "choices")
+def read_response(d: CopilotResponses, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if doc.keys().isdisjoint(("message", "choices")) and doc.get("error") is not None:
         return Response(
-            None,
-            maybe_str(doc, "model", ""),
-            tuple(candidates),
-            None if usage is None else self.read_usage(usage, "/usage"),
-            dialect=self.name,
-            extras=self.keep(doc, taken, spelling),
+            None, None, (), failure=responses_response.read_error(d, doc), dialect=d.name
         )
+    spelling: dict[str, Json] = {}
+    if doc.get("message") is not None or "choices" not in doc:
+        if doc.get("message") is None:
+            missing("message", "")
+        places = [(doc, "")]
+    else:
+        spelling["choices"] = True
+        choices = need_list(doc, "choices", "")
+        places = [(as_dict(c, f"/choices/{i}"), f"/choices/{i}") for i, c in enumerate(choices)]
+    candidates = [read_candidate(d, holder, at) for holder, at in places]
+    reasoning = maybe_str(doc, "reasoning", "")
+    if reasoning and candidates:
+        first = candidates[0]
+        said = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
+        candidates[0] = replace(first, message=replace(first.message, content=said))
+        taken: tuple[str, ...] = ("message", "reasoning", "model", "usage")
+    else:
+        taken = ("message", "model", "usage")
+    usage = maybe_dict(doc, "usage", "")
+    if spelling:
+        taken = (*taken[1:], "choices")
+    return Response(
+        None,
+        maybe_str(doc, "model", ""),
+        tuple(candidates),
+        None if usage is None else responses_response.read_usage(d, usage, "/usage"),
+        dialect=d.name,
+        extras=d.keep(doc, taken, spelling),
+    )
 
-    def read_candidate(self, holder: dict[str, Json], at: str) -> Candidate:
-        doc, where = need_dict(holder, "message", at), f"{at}/message"
-        role = doc.get("role")
-        if role is not None and role != "assistant":
-            role = need_str(doc, "role", where)
-            raise Malformed(f"unknown role {role!r}; the role of a response is 'assistant'", where)
-        spelling: dict[str, Json] = {} if role is not None else {"role": None}
-        content = doc.get("content")
-        blocks: list[Block] = []
-        if content.__class__ is str:  # an empty one says nothing
-            blocks = [Text(content, at=f"{where}/content")] if content else []
-        elif content.__class__ is list:
-            spelling["content"] = "list"
-            blocks = self.read_parts(content, f"{where}/content", OUTPUT)
-        elif content is not None:
-            expected("a string or a list", content, f"{where}/content")
-        if not blocks and "content" in doc:
-            spelling["nothing"] = content
-        calls = doc.get("tool_calls")
-        if calls is not None and calls.__class__ is not list:
-            expected("a list", calls, f"{where}/tool_calls")
-        for index, call in enumerate(calls or ()):
-            place = f"{where}/tool_calls/{index}"
-            blocks.append(self.read_answer_call(as_dict(call, place), place))
-        taken = ("role", "content", "tool_calls")
-        extras = self.keep(doc, taken, spelling)
-        if calls == []:
-            extras = self.respell(extras, calls=[])
-        message = Message("assistant", tuple(blocks), at=where, extras=extras)
-        called = any(isinstance(block, ToolCall) for block in blocks)
-        stop = Stop("tool-call" if called else "end")
-        own = self.keep(holder, ("message",)) if at else None
-        return Candidate(message, stop, at=at or "/message", extras=own)
 
-    def read_answer_call(self, doc: dict[str, Json], at: str) -> ToolCall:
-        inner, where = need_dict(doc, "function", at), f"{at}/function"
-        text, spelled = self.read_arguments(inner, "arguments", where)
-        spelling = dict(spelled or {}) | ({} if doc.get("type") == "function" else {"bare": True})
-        taken = ("id", "type") if doc.get("type") == "function" else ("id",)
-        return ToolCall(
-            maybe_str(doc, "id", at),
-            need_str(inner, "name", where),
-            text,
-            at=at,
-            extras=self.keep(doc, taken, spelling, partly={"function": ("name", "arguments")}),
-        )
+def write_response(d: CopilotResponses, tree: Response, log: Ledger) -> Json:
+    w = responses_tools.writing(d, log, tree.dialect, answer=True)
+    out: dict[str, Json] = {}
+    candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
+    written = [write_candidate(d, each, out, w, not n) for n, each in enumerate(candidates)]
+    if len(written) > 1 or "choices" in d.spelling(tree):
+        out["choices"] = written if tree.candidates or not w.home else []
+    else:
+        out |= written[0]
+    if tree.model is not None:
+        out["model"] = tree.model
+    if tree.usage is not None:
+        out["usage"] = responses_response.write_usage(d, tree.usage, w)
+    return d.emit(out, tree, log)
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        out: dict[str, Json] = {}
-        candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
-        written = [self.write_candidate(each, out, w, not n) for n, each in enumerate(candidates)]
-        if len(written) > 1 or "choices" in self.spelling(tree):
-            out["choices"] = written if tree.candidates or not w.home else []
+
+def read_candidate(d: CopilotResponses, holder: dict[str, Json], at: str) -> Candidate:
+    doc, where = need_dict(holder, "message", at), f"{at}/message"
+    role = doc.get("role")
+    if role is not None and role != "assistant":
+        role = need_str(doc, "role", where)
+        raise Malformed(f"unknown role {role!r}; the role of a response is 'assistant'", where)
+    spelling: dict[str, Json] = {} if role is not None else {"role": None}
+    content = doc.get("content")
+    blocks: list[Block] = []
+    if content.__class__ is str:  # an empty one says nothing
+        blocks = [Text(content, at=f"{where}/content")] if content else []
+    elif content.__class__ is list:
+        spelling["content"] = "list"
+        blocks = responses_parts.read_parts(d, content, f"{where}/content", OUTPUT)
+    elif content is not None:
+        expected("a string or a list", content, f"{where}/content")
+    if not blocks and "content" in doc:
+        spelling["nothing"] = content
+    calls = doc.get("tool_calls")
+    if calls is not None and calls.__class__ is not list:
+        expected("a list", calls, f"{where}/tool_calls")
+    for index, call in enumerate(calls or ()):
+        place = f"{where}/tool_calls/{index}"
+        blocks.append(read_answer_call(d, as_dict(call, place), place))
+    taken = ("role", "content", "tool_calls")
+    extras = d.keep(doc, taken, spelling)
+    if calls == []:
+        extras = d.respell(extras, calls=[])
+    message = Message("assistant", tuple(blocks), at=where, extras=extras)
+    called = any(isinstance(block, ToolCall) for block in blocks)
+    stop = Stop("tool-call" if called else "end")
+    own = d.keep(holder, ("message",)) if at else None
+    return Candidate(message, stop, at=at or "/message", extras=own)
+
+
+def write_candidate(
+    d: CopilotResponses, candidate: Candidate, out: dict[str, Json], w: ItemWriting, first: bool
+) -> dict[str, Json]:
+    message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
+    spelling = d.spelling(message)
+    doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
+    said: list[Block] = []
+    calls: list[Json] = []
+    reasoning: list[str] = []
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            calls.append(write_answer_call(d, block, w))
+        elif isinstance(block, Reasoning):
+            reasoning += write_reasoning_item(d, block, reasoning, w)
         else:
-            out |= written[0]
-        if tree.model is not None:
-            out["model"] = tree.model
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, w)
-        return self.emit(out, tree, log)
-
-    def write_candidate(
-        self, candidate: Candidate, out: dict[str, Json], w: ItemWriting, first: bool
-    ) -> dict[str, Json]:
-        message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
-        spelling = self.spelling(message)
-        doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
-        said: list[Block] = []
-        calls: list[Json] = []
-        reasoning: list[str] = []
+            said.append(block)
+    if reasoning and not first:
         for block in message.content:
-            if isinstance(block, ToolCall):
-                calls.append(self.write_answer_call(block, w))
-            elif isinstance(block, Reasoning):
-                reasoning += self.write_reasoning_item(block, reasoning, w)
-            else:
-                said.append(block)
-        if reasoning and not first:
-            for block in message.content:
-                if isinstance(block, Reasoning):
-                    why = f"{self.name} has reasoning in the first candidate only"
-                    w.log.dropped("reasoning", block.at, why)
-        elif reasoning:
-            out[THOUGHT] = joined(reasoning)
-        if spelling.get("content") == "list":
-            doc["content"] = self.write_spoken(said, w)
-        elif said and (text := self.join_said(said, w)) is not None:
-            doc["content"] = text
-        elif "nothing" in spelling:
-            doc["content"] = spelling["nothing"]
-        if calls or "calls" in spelling:
-            doc["tool_calls"] = calls
-        if not w.home:
-            self.note_candidate(candidate, bool(calls), w)
-        return self.emit({"message": self.emit(doc, message, w.log)}, candidate, w.log)
+            if isinstance(block, Reasoning):
+                why = f"{d.name} has reasoning in the first candidate only"
+                w.log.dropped("reasoning", block.at, why)
+    elif reasoning:
+        out[THOUGHT] = joined(reasoning)
+    if spelling.get("content") == "list":
+        doc["content"] = responses_items.write_spoken(d, said, w)
+    elif said and (text := join_said(d, said, w)) is not None:
+        doc["content"] = text
+    elif "nothing" in spelling:
+        doc["content"] = spelling["nothing"]
+    if calls or "calls" in spelling:
+        doc["tool_calls"] = calls
+    if not w.home:
+        note_candidate(d, candidate, bool(calls), w)
+    return d.emit({"message": d.emit(doc, message, w.log)}, candidate, w.log)
 
-    def write_reasoning_item(
-        self, block: Reasoning, before: list[str], w: ItemWriting
-    ) -> Sequence[str]:
-        if w.home:
-            return block.content
-        if len(block.content) > 1 or before:
-            self.join_text(block.at, w.log)
-        self.lose(block.extras, block.at, w.log)
+
+def write_reasoning_item(
+    d: CopilotResponses, block: Reasoning, before: list[str], w: ItemWriting
+) -> Sequence[str]:
+    if w.home:
         return block.content
+    if len(block.content) > 1 or before:
+        d.join_text(block.at, w.log)
+    d.lose(block.extras, block.at, w.log)
+    return block.content
 
-    def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str | None:
-        """All texts as one; None where there are none."""
-        for block in blocks:
-            if not isinstance(block, Text):
-                self.omit(block, w.log)
-        texts = [block for block in blocks if isinstance(block, Text)]
-        return self.join(texts, w) if texts else None
 
-    def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        spelling = self.spelling(call)
-        inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
-        inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
-        if spelling:
-            self.spell_arguments(inner, "arguments", call, spelling)
-        out: dict[str, Json] = {}
-        if call.id is not None or not w.home:
-            out["id"] = w.call_id(call)
-        if "bare" not in spelling:
-            out["type"] = "function"
-        out["function"] = inner
-        return self.emit(out, call, w.log)
+def join_said(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> str | None:
+    """All texts as one; None where there are none."""
+    for block in blocks:
+        if not isinstance(block, Text):
+            d.omit(block, w.log)
+    texts = [block for block in blocks if isinstance(block, Text)]
+    return request.join(d, texts, w) if texts else None
 
-    def note_candidate(self, candidate: Candidate, called: bool, w: ItemWriting) -> None:
-        """That it ended with its text, or with calls, is all that can be told of an end."""
-        self.note_ended(candidate, called, w.log)
+
+def read_answer_call(d: CopilotResponses, doc: dict[str, Json], at: str) -> ToolCall:
+    inner, where = need_dict(doc, "function", at), f"{at}/function"
+    text, spelled = responses_calls.read_arguments(inner, "arguments", where)
+    spelling = dict(spelled or {}) | ({} if doc.get("type") == "function" else {"bare": True})
+    taken = ("id", "type") if doc.get("type") == "function" else ("id",)
+    return ToolCall(
+        maybe_str(doc, "id", at),
+        need_str(inner, "name", where),
+        text,
+        at=at,
+        extras=d.keep(doc, taken, spelling, partly={"function": ("name", "arguments")}),
+    )
+
+
+def write_answer_call(d: CopilotResponses, call: ToolCall, w: ItemWriting) -> Json:
+    spelling = d.spelling(call)
+    inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
+    inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
+    if spelling:
+        responses_calls.spell_arguments(inner, "arguments", call, spelling)
+    out: dict[str, Json] = {}
+    if call.id is not None or not w.home:
+        out["id"] = w.call_id(call)
+    if "bare" not in spelling:
+        out["type"] = "function"
+    out["function"] = inner
+    return d.emit(out, call, w.log)
+
+
+def note_candidate(d: CopilotResponses, candidate: Candidate, called: bool, w: ItemWriting) -> None:
+    """That it ended with its text, or with calls, is all that can be told of an end."""
+    d.note_ended(candidate, called, w.log)

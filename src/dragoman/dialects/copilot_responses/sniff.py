@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...core.reading import compact
-from ...dialect import Dialect
 from ...lint.evidence import Evidence, Verdict, objects, weigh_doubts, weigh_keys
 from ...model import Json
 from .request import CHOICES, THOUGHT
+
+if TYPE_CHECKING:
+    from . import CopilotResponses
+
 
 REQUEST = frozenset(
     {"model", "input", "stream", "temperature", "tools", "tool_choice", "reasoning", "include"}
 )
 
 
-class Sniff(Dialect):
-    """Only what no other dialect says speaks for this one."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is not dict:
-            return
-        if doc.get("input").__class__ is list:
-            yield sniff_request(doc)
-        elif doc.get("message").__class__ is dict and doc.get("usage").__class__ is dict:
-            e = Evidence("response")
-            weigh_keys(e, doc, {"reasoning": 0.3, "model": 0.1})
-            if "input_tokens" in doc["usage"] and doc["message"].get("role") == "assistant":
-                e.speaks_for("a message beside a usage with 'input_tokens'", 0.6)
-            yield e.verdict()
-        elif is_choice(doc):
-            yield "tool-choice", 0.9, (f"the choice {compact(doc)}"[:60],)
+def sniff(d: CopilotResponses, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is not dict:
+        return
+    if doc.get("input").__class__ is list:
+        yield sniff_request(doc)
+    elif doc.get("message").__class__ is dict and doc.get("usage").__class__ is dict:
+        e = Evidence("response")
+        weigh_keys(e, doc, {"reasoning": 0.3, "model": 0.1})
+        if "input_tokens" in doc["usage"] and doc["message"].get("role") == "assistant":
+            e.speaks_for("a message beside a usage with 'input_tokens'", 0.6)
+        yield e.verdict()
+    elif is_choice(doc):
+        yield "tool-choice", 0.9, (f"the choice {compact(doc)}"[:60],)
 
 
 def sniff_request(doc: dict[str, Json]) -> Verdict:

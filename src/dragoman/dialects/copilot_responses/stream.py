@@ -24,10 +24,13 @@ from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...streams.base import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
 from ...streams.framing import Frame
+from ..openai_responses import response as responses_response
+from ..openai_responses import tools as responses_tools
 from ..openai_responses.parts import OUTPUT
 
 if TYPE_CHECKING:
     from . import CopilotResponses
+
 
 DONE = b"[DONE]"
 KEYS = {
@@ -40,7 +43,7 @@ KEYS = {
 PART = Keys("type", "text")
 
 
-class Call:
+class CopilotCall:
     """A call while it arrives."""
 
     def __init__(self, block: ToolCall, index: int) -> None:
@@ -73,11 +76,13 @@ class CopilotReader(StreamReader):
         self.thinking: int | None = None  # or reasoning
         self.spoke = False  # whether there was a text
         self.said, self.reasoned = Said(whole), Said(whole)
-        self.calls: list[Call] = []
-        self.latest: dict[str, Call] = {}  # by their ids, which may come again
-        self.grown: dict[int, Call] = {}  # those that got arguments since another block began
+        self.calls: list[CopilotCall] = []
+        self.latest: dict[str, CopilotCall] = {}  # by their ids, which may come again
+        self.grown: dict[
+            int, CopilotCall
+        ] = {}  # those that got arguments since another block began
         self.first: dict[str, int] = {}  # the blocks in which text and reasoning began
-        self.uncaught: dict[str, deque[Call]] = {}  # calls that the last event has to repeat
+        self.uncaught: dict[str, deque[CopilotCall]] = {}  # calls that the last event has to repeat
         self.final: dict[str, Json] | None = None
         self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
             "message": self.message,
@@ -95,7 +100,7 @@ class CopilotReader(StreamReader):
             return events
         doc = self.parse(frame)
         if doc.get("error") is not None:
-            return self.fail(self.dialect.read_error(doc))
+            return self.fail(responses_response.read_error(self.dialect, doc))
         way = self.ways.get(need_str(doc, "type", ""))
         if way is None:
             return (Odd(self.dialect.name, doc),)
@@ -171,7 +176,7 @@ class CopilotReader(StreamReader):
         if call is None or is_another(call, doc.get("name"), text):
             at = f"/message/tool_calls/{len(self.calls)}"
             block = ToolCall(name, need_str(doc, "name", ""), at=at)
-            call = self.latest[name] = Call(block, self.open(block, events))
+            call = self.latest[name] = CopilotCall(block, self.open(block, events))
             self.calls.append(call)
         if text and not call.open:
             raise Malformed(
@@ -337,13 +342,13 @@ class CopilotReader(StreamReader):
         return doc
 
 
-def call_doc(call: Call) -> dict[str, Json]:
+def call_doc(call: CopilotCall) -> dict[str, Json]:
     """A call as it stands in a message."""
     called = {"name": call.name, "arguments": str(call.said)}
     return {"id": call.id, "type": "function", "function": called}
 
 
-def is_another(call: Call, name: Json, text: str) -> bool:
+def is_another(call: CopilotCall, name: Json, text: str) -> bool:
     """Whether a frame begins another call under the id of a call that is complete."""
     if isinstance(name, str) and name != call.name:
         return True
@@ -374,7 +379,9 @@ class CopilotWriter(FunctionsOnly, InTurns):
 
     def __init__(self, dialect: CopilotResponses, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.w = responses_tools.writing(
+            dialect, self.aside, dialect.name if home else None, answer=True
+        )
         self.blocks: dict[int, Block] = {}
         self.calls: dict[int, tuple[str, str]] = {}
         self.silent: set[int] = set()  # calls of which nothing was said yet

@@ -9,16 +9,30 @@ media, or anything that is said about a request. A conversation that ends in the
 in the prompt for the model; one that ends in a call, in the token that asks for the response.
 """
 
-from .sniff import Sniff
-from .writing import Texts
+from __future__ import annotations
+
+from .._gemma import Gemma
+from . import declarations, reading, writing
+from . import sniff as signs
 
 
-class FunctionGemma(Sniff, Texts):
+class FunctionGemma(Gemma):
     name = "functiongemma"
     spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
     history = None  # the whole conversation is one text
     model_key = ""  # and names no model
     kin = frozenset({"functiongemma", "functiongemma-nobos"})
+    bos = "<bos>"
+
+    sniff = signs.sniff
+    read_tools = declarations.read_tools
+    write_tools = declarations.write_tools
+    read_request = reading.read_request
+    read_messages = reading.read_messages
+    read_response = reading.read_response
+    write_request = writing.write_request
+    write_messages = writing.write_messages
+    write_response = writing.write_response
 
 
 DIALECT = FunctionGemma()

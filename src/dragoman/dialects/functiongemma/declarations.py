@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,8 +19,12 @@ from ...errors import Unsayable
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
 from ...tools import freeform
-from .._gemma import DECLARE, DECLARED, Gemma, left_out, respelled, said
+from .._gemma import DECLARE, DECLARED, left_out, respelled, said
 from .values import Quoted, Reader, Values
+
+if TYPE_CHECKING:
+    from . import FunctionGemma
+
 
 # Names that the template takes for keywords even where they are parameters: it leaves them out.
 KEYWORDS = frozenset({"description", "type", "properties", "required", "nullable"})
@@ -38,92 +42,96 @@ class Written(NamedTuple):
     unsaid: tuple[str, ...]
 
 
-class Declarations(Gemma):
-    """Reading and writing what the model may call."""
+def read_tools(d: FunctionGemma, doc: Json) -> Toolbox:
+    doc = as_dict(doc, "")
+    text = as_str(doc.get("text"), "/text")
+    tools, end = read_declarations(d, text, 0, "/text")
+    if text[end:].strip():
+        Reader(text, "/text", end).fail("expected a declaration")
+    spelling = {"after": ["", text[end:]]} if text[end:] else {}
+    return Toolbox(tools, dialect=d.name, extras=d.keep(doc, ("text",), spelling))
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_tools(self, doc: Json) -> Toolbox:
-        doc = as_dict(doc, "")
-        text = as_str(doc.get("text"), "/text")
-        tools, end = self.read_declarations(text, 0, "/text")
-        if text[end:].strip():
-            Reader(text, "/text", end).fail("expected a declaration")
-        spelling = {"after": ["", text[end:]]} if text[end:] else {}
-        return Toolbox(tools, dialect=self.name, extras=self.keep(doc, ("text",), spelling))
+def write_tools(d: FunctionGemma, tree: Toolbox, log: Ledger) -> Json:
+    out = write_declarations(d, tree.tools, d.writing(log, tree.dialect))
+    out += said(d.spelling(tree), "after", "")
+    return d.emit({"text": out}, tree, log)
 
-    def read_declarations(self, text: str, pos: int, at: str) -> tuple[tuple[Tool, ...], int]:
-        """The declarations from a place on, and where the last one ends."""
-        out: list[Tool] = []
-        reader, log = Reader(text, at, pos), Ledger()
-        while reader.take(DECLARE):
-            name = reader.function("declaration")
-            body = reader.object()
-            reader.need(DECLARED)
-            tool = self.read_declaration(name, body, at, reader)
-            usual, raw = self.declare(tool, name, log).text, text[pos : reader.pos]
-            if usual != raw:
-                tool = replace(tool, extras=self.respell(tool.extras, text=[usual, raw]))
-            out.append(tool)
-            pos = reader.pos
-        return tuple(out), pos
 
-    def read_declaration(self, name: str, body: dict[str, Json], at: str, reader: Reader) -> Tool:
-        description = body.get("description", "")
-        parameters = body.get("parameters")
-        if body.keys() - {"description", "parameters"}:
-            reader.fail("a declaration has a description and parameters")
-        if description.__class__ is not str:
-            reader.fail("a description is a string")
-        if parameters is not None and parameters.__class__ is not dict:
-            reader.fail("parameters are an object")
-        schema = None if parameters is None else understand(parameters, top=True)
-        return self.unwrap(name, description, schema, at)
+def read_declarations(
+    d: FunctionGemma, text: str, pos: int, at: str
+) -> tuple[tuple[Tool, ...], int]:
+    """The declarations from a place on, and where the last one ends."""
+    out: list[Tool] = []
+    reader, log = Reader(text, at, pos), Ledger()
+    while reader.take(DECLARE):
+        name = reader.function("declaration")
+        body = reader.object()
+        reader.need(DECLARED)
+        tool = read_declaration(d, name, body, at, reader)
+        usual, raw = declare(tool, name, log).text, text[pos : reader.pos]
+        if usual != raw:
+            tool = replace(tool, extras=d.respell(tool.extras, text=[usual, raw]))
+        out.append(tool)
+        pos = reader.pos
+    return tuple(out), pos
 
-    # -- writing ----------------------------------------------------------------------------
 
-    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
-        out = self.write_declarations(tree.tools, self.writing(log, tree.dialect))
-        out += said(self.spelling(tree), "after", "")
-        return self.emit({"text": out}, tree, log)
+def write_declarations(d: FunctionGemma, tools: Iterable[Tool], w: Writing) -> str:
+    return "".join(write_tool(d, tool, w) for tool in tools)
 
-    def write_declarations(self, tools: Iterable[Tool], w: Writing) -> str:
-        return "".join(self.write_tool(tool, w) for tool in tools)
 
-    def write_tool(self, tool: Tool, w: Writing) -> str:
-        losses = len(w.log.losses)
-        written = self.declare(tool, w.tool_name(tool.name, tool.at), w.log)
-        self.lose_tool(tool, w.log)
-        if tool.description == "" and tool.kind != "custom":
-            w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {self.name}")
-        if written.unsaid:
-            why = f"a declaration of {self.name} has no notation for: {', '.join(written.unsaid)}"
-            w.log.approximated("tool.schema", tool.at, why)
-        return respelled(self, tool, written.text, w.log, losses)
+def write_tool(d: FunctionGemma, tool: Tool, w: Writing) -> str:
+    losses = len(w.log.losses)
+    written = declare(tool, w.tool_name(tool.name, tool.at), w.log)
+    d.lose_tool(tool, w.log)
+    if tool.description == "" and tool.kind != "custom":
+        w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {d.name}")
+    if written.unsaid:
+        why = f"a declaration of {d.name} has no notation for: {', '.join(written.unsaid)}"
+        w.log.approximated("tool.schema", tool.at, why)
+    return respelled(d, tool, written.text, w.log, losses)
 
-    def declare(self, tool: Tool, name: str, log: Ledger) -> Written:
-        try:
-            return self.declare_schema(tool, name, Values(tool.at, log))
-        except RecursionError:
-            raise Unsayable("the schema nests too deeply", tool.at) from None
 
-    def declare_schema(self, tool: Tool, name: str, values: Values) -> Written:
-        tool = freeform.as_function(tool)
-        schema = tool.schema
-        custom = freeform.unwrap(tool.description, schema) is not None
-        body: dict[str, Json] = {"description": tool.description or ""}
-        # The template leaves out parameters that say nothing: `{%- if params -%}`
-        if schema.__class__ is dict and schema:
-            body["parameters"] = say(schema)
-        values.out += (DECLARE, "declaration:", name)
-        values.write(body, in_order=True)
-        values.out.append(DECLARED)
-        unsaid: tuple[str, ...] = ()
-        if not custom and schema is not None:
-            back = understand(body["parameters"], top=True) if "parameters" in body else None
-            if back != schema:
-                unsaid = tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
-        return Written(values.text(), unsaid)
+def declare(tool: Tool, name: str, log: Ledger) -> Written:
+    try:
+        return declare_schema(tool, name, Values(tool.at, log))
+    except RecursionError:
+        raise Unsayable("the schema nests too deeply", tool.at) from None
+
+
+def declare_schema(tool: Tool, name: str, values: Values) -> Written:
+    tool = freeform.as_function(tool)
+    schema = tool.schema
+    custom = freeform.unwrap(tool.description, schema) is not None
+    body: dict[str, Json] = {"description": tool.description or ""}
+    # The template leaves out parameters that say nothing: `{%- if params -%}`
+    if schema.__class__ is dict and schema:
+        body["parameters"] = say(schema)
+    values.out += (DECLARE, "declaration:", name)
+    values.write(body, in_order=True)
+    values.out.append(DECLARED)
+    unsaid: tuple[str, ...] = ()
+    if not custom and schema is not None:
+        back = understand(body["parameters"], top=True) if "parameters" in body else None
+        if back != schema:
+            unsaid = tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
+    return Written(values.text(), unsaid)
+
+
+def read_declaration(
+    d: FunctionGemma, name: str, body: dict[str, Json], at: str, reader: Reader
+) -> Tool:
+    description = body.get("description", "")
+    parameters = body.get("parameters")
+    if body.keys() - {"description", "parameters"}:
+        reader.fail("a declaration has a description and parameters")
+    if description.__class__ is not str:
+        reader.fail("a description is a string")
+    if parameters is not None and parameters.__class__ is not dict:
+        reader.fail("parameters are an object")
+    schema = None if parameters is None else understand(parameters, top=True)
+    return d.unwrap(name, description, schema, at)
 
 
 # -- what the template says of a schema ---------------------------------------------------------

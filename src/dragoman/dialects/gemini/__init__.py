@@ -10,18 +10,23 @@ not count as output tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
 from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
-from ...model import Reasoning, ToolCall, ToolResult
-from .read_parts import FILMS, OWN_FILES
-from .response import Responses
-from .rules import Rules
-from .sniff import Sniff
+from ...core.models import DEFAULT, Models
+from ...dialect import Problem
+from ...lint.rules import Ruled, examine
+from ...model import Json, Reasoning, ToolCall, ToolResult
+from . import parts, request, response, tools, turns
+from . import sniff as signs
+from .parts import FILMS, OWN_FILES
+from .response import COUNTS, STOPS
+from .rules import FACETS, RULES, lay_open
+from .turns import IDS, NAMES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -41,7 +46,8 @@ FILES = cap.Form(
 )
 
 
-class Gemini(Sniff, Rules, Responses):
+class Gemini(Ruled):
+    issuer = "google"
     name = "gemini"
     vendor = "google"
     serves = ("google",)
@@ -162,14 +168,40 @@ class Gemini(Sniff, Rules, Responses):
         ),
     )
     stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
+    history = "contents"
+    stops = STOPS
+    counts = COUNTS
+    rules = RULES
+    call_ids = IDS
+    tool_names = NAMES
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    fit_model = request.fit_model
+    read_messages = request.read_messages
+    write_messages = request.write_messages
+    writing = turns.writing
+    emit = parts.emit
+    read_tools = tools.read_tools
+    write_tools = tools.write_tools
+    read_tool_choice = tools.read_tool_choice
+    write_tool_choice = tools.write_tool_choice
+    read_response = response.read_response
+    write_response = response.write_response
+    read_error = response.read_error
+    write_error = response.write_error
+
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .read_stream import GeminiReader
+        from .stream import GeminiReader
 
         return GeminiReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .write_stream import GeminiWriter
+        from .stream import GeminiWriter
 
         return GeminiWriter(self, log, home)
 

@@ -37,7 +37,7 @@ def goes_on(doc: dict[str, Json]) -> bool:
     return call.__class__ is dict and call.get("name") is None
 
 
-class Pieces:
+class CallPieces:
     """A call while its arguments arrive."""
 
     def __init__(self, doc: dict[str, Json]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core import heads
@@ -24,11 +26,16 @@ from ...model import (
     Text,
     Usage,
 )
+from . import turns
 from .grounding import cited, grounded
-from .request import Requests
+from .parts import emit, write_part
 from .spelling import both, pick, pick_dict, pick_str
 from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
+
+if TYPE_CHECKING:
+    from . import Gemini
+
 
 # https://ai.google.dev/api/generate-content#FinishReason; all others are "other".
 STOPS = Stops(
@@ -125,206 +132,208 @@ def counts_nothing(doc: dict[str, Json]) -> bool:
     return usage.__class__ is dict and bool(usage) and COUNTED.isdisjoint(usage)
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: Gemini, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if "candidates" not in doc and doc.get("error") is not None:
+        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
+    listed = maybe_list(doc, "candidates", "")
+    candidates = tuple(
+        read_candidate(d, as_dict(item, where), index, where)
+        for index, item in enumerate(listed or ())
+        if (where := f"/candidates/{index}")
+    )
+    taken = RESPONSE_KEYS
+    time, key = pick(doc, "createTime")
+    created = seconds_of(time) if time.__class__ is str else None
+    if created is not None:
+        taken |= {key}
+    counts = None
+    if counts_nothing(doc):
+        taken -= both("usageMetadata")
+    else:
+        usage, where = pick_dict(doc, "usageMetadata", "")
+        counts = None if usage is None else read_counts(d, usage, where)
+    return Response(
+        pick_str(doc, "responseId", ""),
+        pick_str(doc, "modelVersion", ""),
+        candidates or read_block(d, doc),
+        counts,
+        created,
+        dialect=d.name,
+        extras=d.keep(doc, taken),
+    )
 
-    stops = STOPS
-    counts = COUNTS
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if "candidates" not in doc and doc.get("error") is not None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        listed = maybe_list(doc, "candidates", "")
-        candidates = tuple(
-            self.read_candidate(as_dict(item, where), index, where)
-            for index, item in enumerate(listed or ())
-            if (where := f"/candidates/{index}")
-        )
-        taken = RESPONSE_KEYS
-        time, key = pick(doc, "createTime")
-        created = seconds_of(time) if time.__class__ is str else None
-        if created is not None:
-            taken |= {key}
-        counts = None
-        if counts_nothing(doc):
-            taken -= both("usageMetadata")
+def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
+    w = turns.writing(d, log, tree.dialect, answer=True)
+    out: dict[str, Json] = {}
+    candidates = tree.candidates
+    if not candidates and not w.home:
+        candidates = (Candidate(Message("assistant", at=tree.at), at=tree.at),)
+    if not is_blocked(d, tree):
+        out["candidates"] = [
+            write_candidate(d, candidate, index, w) for index, candidate in enumerate(candidates)
+        ]
+    if tree.usage is not None:
+        out["usageMetadata"] = write_counts(d, tree.usage, w)
+    if tree.model is not None:
+        out["modelVersion"] = tree.model
+    if tree.created is not None:
+        if (time := time_of(tree.created)) is not None:
+            out["createTime"] = time
+            if seconds_of(time) != tree.created:
+                heads.round_date("microseconds", tree, d, log)
         else:
-            usage, where = pick_dict(doc, "usageMetadata", "")
-            counts = None if usage is None else self.read_counts(usage, where)
-        return Response(
-            pick_str(doc, "responseId", ""),
-            pick_str(doc, "modelVersion", ""),
-            candidates or self.read_block(doc),
-            counts,
-            created,
-            dialect=self.name,
-            extras=self.keep(doc, taken),
-        )
+            d.lack("response.created", tree.at, log)  # a year of five digits
+    if tree.id is not None:
+        out["responseId"] = tree.id
+    return emit(d, out, tree, log)
 
-    def read_block(self, doc: dict[str, Json]) -> tuple[Candidate, ...]:
-        """A prompt that was blocked has no answer; elsewhere, it has one that was filtered."""
-        feedback, at = pick_dict(doc, "promptFeedback", "")
-        word = None if feedback is None else pick_str(feedback, "blockReason", at)
-        if word is None:
-            return ()
-        stop = Stop("filter", word, self.name)
-        return (Candidate(Message("assistant", at=at), stop, at=at),)
 
-    def read_candidate(self, doc: dict[str, Json], index: int, at: str) -> Candidate:
-        content = maybe_dict(doc, "content", at)
-        taken = CANDIDATE_KEYS
-        message = Message("assistant", at=at)
-        if content is not None:
-            where = f"{at}/content"
-            blocks, whole = cited(self.read_content(content, where, {}), doc, at)
-            if whole:
-                taken |= {"groundingMetadata"}
-            extras = self.keep(content, CONTENT_KEYS)
-            message = Message("assistant", tuple(blocks), at=where, extras=extras)
-        stop = self.read_stop(doc, message, at)
-        if stop is None:
-            taken -= both("finishMessage")
-        return Candidate(message, stop, at=at, extras=self.keep(doc, taken))
+def is_blocked(d: Gemini, tree: Response) -> bool:
+    """Whether the only candidate says what the fields say: that the prompt was blocked."""
+    if tree.extras is None or not d.is_home(tree.extras.dialect):
+        return False
+    blocked = read_block(d, tree.extras.fields)
+    return any(
+        one.stop == two.stop and not one.message.content
+        for one, two in zip(tree.candidates, blocked, strict=False)
+    )
 
-    def read_stop(self, doc: dict[str, Json], message: Message, at: str) -> Stop | None:
-        word, key = pick(doc, "finishReason")
-        if word.__class__ is int:
-            word = NUMBERED[word] if 0 <= word < len(NUMBERED) else "OTHER"
-        elif word is None:
-            return None
-        elif word.__class__ is not str:
-            expected("a string", word, f"{at}/{key}")
-        detail = pick_str(doc, "finishMessage", at)
-        return Stop(self.stops.reason(word, message), word, self.name, detail=detail)
 
-    def read_counts(self, doc: dict[str, Json], at: str) -> Usage:
-        """What tools added to the prompt is counted apart, and is in the total."""
-        names = {key: pick(doc, key)[1] for key in (*COUNTS.rows, TOOL_COUNT)}
-        prompt = names["promptTokenCount"]
-        tools, asked = (maybe_int(doc, key, at) for key in (names.pop(TOOL_COUNT), prompt))
-        counted = doc if tools is None or asked is None else doc | {prompt: asked + tools}
-        usage = self.counts.read(self, counted, at, spelled=names)
-        if usage.unsaid and doc.get(names["totalTokenCount"]) is not None:
-            # A total without candidates says that there are none: zeros are left out.
-            usage = replace(usage, unsaid=tuple(n for n in usage.unsaid if n != "output"))
-        return usage
+def read_block(d: Gemini, doc: dict[str, Json]) -> tuple[Candidate, ...]:
+    """A prompt that was blocked has no answer; elsewhere, it has one that was filtered."""
+    feedback, at = pick_dict(doc, "promptFeedback", "")
+    word = None if feedback is None else pick_str(feedback, "blockReason", at)
+    if word is None:
+        return ()
+    stop = Stop("filter", word, d.name)
+    return (Candidate(Message("assistant", at=at), stop, at=at),)
 
-    # -- writing ----------------------------------------------------------------------------
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        out: dict[str, Json] = {}
-        candidates = tree.candidates
-        if not candidates and not w.home:
-            candidates = (Candidate(Message("assistant", at=tree.at), at=tree.at),)
-        if not self.is_blocked(tree):
-            out["candidates"] = [
-                self.write_candidate(candidate, index, w)
-                for index, candidate in enumerate(candidates)
-            ]
-        if tree.usage is not None:
-            out["usageMetadata"] = self.write_counts(tree.usage, w)
-        if tree.model is not None:
-            out["modelVersion"] = tree.model
-        if tree.created is not None:
-            if (time := time_of(tree.created)) is not None:
-                out["createTime"] = time
-                if seconds_of(time) != tree.created:
-                    heads.round_date("microseconds", tree, self, log)
-            else:
-                self.lack("response.created", tree.at, log)  # a year of five digits
-        if tree.id is not None:
-            out["responseId"] = tree.id
-        return self.emit(out, tree, log)
+def read_candidate(d: Gemini, doc: dict[str, Json], index: int, at: str) -> Candidate:
+    content = maybe_dict(doc, "content", at)
+    taken = CANDIDATE_KEYS
+    message = Message("assistant", at=at)
+    if content is not None:
+        where = f"{at}/content"
+        blocks, whole = cited(turns.read_content(d, content, where, {}), doc, at)
+        if whole:
+            taken |= {"groundingMetadata"}
+        extras = d.keep(content, CONTENT_KEYS)
+        message = Message("assistant", tuple(blocks), at=where, extras=extras)
+    stop = read_stop(d, doc, message, at)
+    if stop is None:
+        taken -= both("finishMessage")
+    return Candidate(message, stop, at=at, extras=d.keep(doc, taken))
 
-    def is_blocked(self, tree: Response) -> bool:
-        """Whether the only candidate says what the fields say: that the prompt was blocked."""
-        if tree.extras is None or not self.is_home(tree.extras.dialect):
-            return False
-        blocked = self.read_block(tree.extras.fields)
-        return any(
-            one.stop == two.stop and not one.message.content
-            for one, two in zip(tree.candidates, blocked, strict=False)
-        )
 
-    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
-        out: dict[str, Json] = {}
-        out["content"], grounding = self.write_answer_content(candidate.message, w)
-        self.write_stop(out, candidate, w)
-        out["index"] = index
-        if grounding is not None and not self.has_grounding(candidate.extras):
-            out["groundingMetadata"] = grounding
-        return self.emit(out, candidate, w.log)
+def write_candidate(d: Gemini, candidate: Candidate, index: int, w: Writing) -> Json:
+    out: dict[str, Json] = {}
+    out["content"], grounding = write_answer_content(d, candidate.message, w)
+    write_stop(d, out, candidate, w)
+    out["index"] = index
+    if grounding is not None and not has_grounding(d, candidate.extras):
+        out["groundingMetadata"] = grounding
+    return emit(d, out, candidate, w.log)
 
-    def has_grounding(self, extras: Extras | None) -> bool:
-        """Whether all that is cited was kept, as it says more than the citations do."""
-        if extras is None or not self.is_home(extras.dialect):
-            return False
-        return not extras.fields.keys().isdisjoint(("groundingMetadata", "citationMetadata"))
 
-    def write_answer_content(self, message: Message, w: Writing) -> tuple[Json, Json | None]:
-        """The content of an answer, and what it cites, which stands beside it."""
-        parts: list[Json] = []
-        placed: list[tuple[int, Block]] = []
-        for block in message.content:
-            if isinstance(block, Text) and block.citations:
-                placed.append((len(parts), block))
-            parts += self.write_part(block, w, {})
-        return self.write_content(message, "model", parts, w), grounded(placed)
+def has_grounding(d: Gemini, extras: Extras | None) -> bool:
+    """Whether all that is cited was kept, as it says more than the citations do."""
+    if extras is None or not d.is_home(extras.dialect):
+        return False
+    return not extras.fields.keys().isdisjoint(("groundingMetadata", "citationMetadata"))
 
-    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        stop, word = candidate.stop, self.stop_word(candidate, w)
-        if word is not None:
-            out["finishReason"] = word
-        if stop is not None and stop.detail is not None and self.is_home(stop.dialect):
-            out["finishMessage"] = stop.detail
 
-    def write_counts(self, usage: Usage, w: Writing) -> Json:
-        out, extras = self.counts.write(self, usage, w), usage.extras
-        if w.home and extras is not None and "promptTokenCount" in out:
-            out["promptTokenCount"] -= pick(extras.fields, TOOL_COUNT)[0] or 0
-        return self.emit(out, usage, w.log)
+def write_answer_content(d: Gemini, message: Message, w: Writing) -> tuple[Json, Json | None]:
+    """The content of an answer, and what it cites, which stands beside it."""
+    parts: list[Json] = []
+    placed: list[tuple[int, Block]] = []
+    for block in message.content:
+        if isinstance(block, Text) and block.citations:
+            placed.append((len(parts), block))
+        parts += write_part(d, block, w, {})
+    return turns.write_content(d, message, "model", parts, w), grounded(placed)
 
-    # -- errors -----------------------------------------------------------------------------
 
-    def read_error(self, doc: Json) -> Failure:
-        if doc.__class__ is str:
-            return Failure("other", doc, dialect=self.name)
-        if doc.__class__ is list and len(doc) == 1 and doc[0].__class__ is dict:
-            return replace(self.read_error(doc[0]), at="/0")  # where a list of chunks was asked for
-        doc = as_dict(doc, "")
-        inner = doc.get("error")
-        if inner.__class__ is not dict:
-            words = inner if inner.__class__ is str else doc.get("message")
-            message = words if words.__class__ is str else ""
-            return Failure("other", message, dialect=self.name, extras=self.keep(doc, ()))
-        known = [key for key in ("message", "status") if inner.get(key).__class__ is str]
-        status = inner["status"] if "status" in known else None
-        code, kind = ERRORS.get(status or "", (None, "other"))
-        if code is not None and inner.get("code") == code and inner["code"].__class__ is int:
-            known.append("code")  # the status says it
-        extras = self.keep(doc, (), partly={"error": known})
-        return Failure(
-            kind,  # type: ignore[arg-type]
-            inner["message"] if "message" in known else "",
-            status,
-            dialect=self.name,
-            extras=extras,
-        )
+def read_stop(d: Gemini, doc: dict[str, Json], message: Message, at: str) -> Stop | None:
+    word, key = pick(doc, "finishReason")
+    if word.__class__ is int:
+        word = NUMBERED[word] if 0 <= word < len(NUMBERED) else "OTHER"
+    elif word is None:
+        return None
+    elif word.__class__ is not str:
+        expected("a string", word, f"{at}/{key}")
+    detail = pick_str(doc, "finishMessage", at)
+    return Stop(d.stops.reason(word, message), word, d.name, detail=detail)
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        home = self.is_home(tree.dialect)
-        status = tree.type
-        if not home:
-            status = STATUSES[tree.kind]
-            if ERRORS[status][1] != tree.kind:
-                note_error_type(tree, status, log)
-        self.note_error(tree, log)
-        known = ERRORS.get(status or "")
-        inner: dict[str, Json] = {"message": tree.message}
-        if known is not None:
-            inner = {"code": known[0], "message": tree.message}
-        if status is not None:
-            inner["status"] = status
-        return self.emit({"error": inner}, tree, log)
+
+def write_stop(d: Gemini, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+    stop, word = candidate.stop, d.stop_word(candidate, w)
+    if word is not None:
+        out["finishReason"] = word
+    if stop is not None and stop.detail is not None and d.is_home(stop.dialect):
+        out["finishMessage"] = stop.detail
+
+
+def read_counts(d: Gemini, doc: dict[str, Json], at: str) -> Usage:
+    """What tools added to the prompt is counted apart, and is in the total."""
+    names = {key: pick(doc, key)[1] for key in (*COUNTS.rows, TOOL_COUNT)}
+    prompt = names["promptTokenCount"]
+    tools, asked = (maybe_int(doc, key, at) for key in (names.pop(TOOL_COUNT), prompt))
+    counted = doc if tools is None or asked is None else doc | {prompt: asked + tools}
+    usage = d.counts.read(d, counted, at, spelled=names)
+    if usage.unsaid and doc.get(names["totalTokenCount"]) is not None:
+        # A total without candidates says that there are none: zeros are left out.
+        usage = replace(usage, unsaid=tuple(n for n in usage.unsaid if n != "output"))
+    return usage
+
+
+def write_counts(d: Gemini, usage: Usage, w: Writing) -> Json:
+    out, extras = d.counts.write(d, usage, w), usage.extras
+    if w.home and extras is not None and "promptTokenCount" in out:
+        out["promptTokenCount"] -= pick(extras.fields, TOOL_COUNT)[0] or 0
+    return emit(d, out, usage, w.log)
+
+
+def read_error(d: Gemini, doc: Json) -> Failure:
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=d.name)
+    if doc.__class__ is list and len(doc) == 1 and doc[0].__class__ is dict:
+        return replace(read_error(d, doc[0]), at="/0")  # where a list of chunks was asked for
+    doc = as_dict(doc, "")
+    inner = doc.get("error")
+    if inner.__class__ is not dict:
+        words = inner if inner.__class__ is str else doc.get("message")
+        message = words if words.__class__ is str else ""
+        return Failure("other", message, dialect=d.name, extras=d.keep(doc, ()))
+    known = [key for key in ("message", "status") if inner.get(key).__class__ is str]
+    status = inner["status"] if "status" in known else None
+    code, kind = ERRORS.get(status or "", (None, "other"))
+    if code is not None and inner.get("code") == code and inner["code"].__class__ is int:
+        known.append("code")  # the status says it
+    extras = d.keep(doc, (), partly={"error": known})
+    return Failure(
+        kind,  # type: ignore[arg-type]
+        inner["message"] if "message" in known else "",
+        status,
+        dialect=d.name,
+        extras=extras,
+    )
+
+
+def write_error(d: Gemini, tree: Failure, log: Ledger) -> Json:
+    home = d.is_home(tree.dialect)
+    status = tree.type
+    if not home:
+        status = STATUSES[tree.kind]
+        if ERRORS[status][1] != tree.kind:
+            note_error_type(tree, status, log)
+    d.note_error(tree, log)
+    known = ERRORS.get(status or "")
+    inner: dict[str, Json] = {"message": tree.message}
+    if known is not None:
+        inner = {"code": known[0], "message": tree.message}
+    if status is not None:
+        inner["status"] = status
+    return emit(d, {"error": inner}, tree, log)

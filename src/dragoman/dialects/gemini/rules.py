@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from ...core.models import DEFAULT, Models
+from ...core.models import Models
 from ...dialect import Problem
 from ...lint.rules import (
     EMPTY,
@@ -20,8 +20,6 @@ from ...lint.rules import (
     Placed,
     Problems,
     Rule,
-    Ruled,
-    examine,
     number,
     placed,
     string,
@@ -32,7 +30,7 @@ from .model_rules import model
 from .order import pair
 from .request import CONFIG_FIELDS
 from .spelling import look
-from .turns import IDS, NAMES, ROLES
+from .turns import ROLES
 
 UNSAID = ("model-parameter", "model-limit", "model-prefill", "model-media")
 # rule -> what it says, in quotes as the server says it.
@@ -68,17 +66,6 @@ NARROWING = ("ANY", "VALIDATED")
 _named = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}").fullmatch
 
 VENDOR = "google"
-
-
-class Rules(Ruled):
-    """The rules of the real API, one function each."""
-
-    rules = RULES
-    call_ids = IDS
-    tool_names = NAMES
-
-    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 def lay_open(doc: Json, facet: str, models: Models) -> Page:

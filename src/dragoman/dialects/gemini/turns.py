@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,9 +23,22 @@ from ...model import (
     ToolResult,
 )
 from .order import arranged, is_odd, pairs_of
-from .read_parts import NOBODY, PLAIN_PART, Called
+from .parts import (
+    NOBODY,
+    PLAIN_PART,
+    Called,
+    emit,
+    read_part,
+    read_parts,
+    read_results,
+    write_parts,
+    write_result,
+)
 from .schema import Saying
-from .write_parts import WriteParts
+
+if TYPE_CHECKING:
+    from . import Gemini
+
 
 # "role: The producer of the content. Must be either 'user' or 'model'"; older clients say
 # 'function' or 'tool' where results stand, and a content without a role is the user's.
@@ -49,254 +63,256 @@ IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
 
 
-class Turns(WriteParts):
-    """Contents, into the tree and out of it."""
+def writing(d: Gemini, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
+    w = Saying(log, IDS, NAMES, d.is_home(dialect), answer)
+    w.hoisted, w.hoists, w.plain = [], False, False
+    return w
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
-        w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.hoisted, w.hoists, w.plain = [], False, False
-        return w
 
-    # -- reading ----------------------------------------------------------------------------
-
-    def read_contents(
-        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
-    ) -> list[Message]:
-        out: list[Message] = []
-        called: Called = {}
-        odd = False  # a result has another id than its call, or only one of the two has any
-        places, inside = pointers(at, docs, "/parts")
-        for index, doc in enumerate(docs):
-            # The usual shapes: one text, what the model says, what its tools answer.
-            if doc.__class__ is dict and PLAIN_CONTENT(doc):
-                said, parts = doc.get("role"), doc.get("parts")
-                if parts.__class__ is list and (said == "user" or said == "model"):
-                    where = inside[index]
-                    if (
-                        len(parts) == 1
-                        and (part := parts[0]).__class__ is dict
-                        and PLAIN_PART(part)
-                    ):
-                        if (text := part.get("text")).__class__ is str:
-                            block = Text(text, at=where + "/0")
-                            out.append(Message(ROLES[said], (block,), at=places[index]))
-                            continue
-                    if said == "model":
-                        blocks = self.read_parts(parts, where, called, custom)
-                        out.append(Message("assistant", tuple(blocks), at=places[index]))
+def read_contents(
+    d: Gemini, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+) -> list[Message]:
+    out: list[Message] = []
+    called: Called = {}
+    odd = False  # a result has another id than its call, or only one of the two has any
+    places, inside = pointers(at, docs, "/parts")
+    for index, doc in enumerate(docs):
+        # The usual shapes: one text, what the model says, what its tools answer.
+        if doc.__class__ is dict and PLAIN_CONTENT(doc):
+            said, parts = doc.get("role"), doc.get("parts")
+            if parts.__class__ is list and (said == "user" or said == "model"):
+                where = inside[index]
+                if len(parts) == 1 and (part := parts[0]).__class__ is dict and PLAIN_PART(part):
+                    if (text := part.get("text")).__class__ is str:
+                        block = Text(text, at=where + "/0")
+                        out.append(Message(ROLES[said], (block,), at=places[index]))
                         continue
-                    if results := self.read_results(parts, where, called):
-                        out += results
-                        continue
-            odd = self.read_turn(doc, places[index], called, custom, out) or odd
-        if odd:
-            out = self.paired(out)
-        return mark_custom_results(out) if custom else out
+                if said == "model":
+                    blocks = read_parts(d, parts, where, called, custom)
+                    out.append(Message("assistant", tuple(blocks), at=places[index]))
+                    continue
+                if results := read_results(parts, where, called):
+                    out += results
+                    continue
+        odd = read_turn(d, doc, places[index], called, custom, out) or odd
+    if odd:
+        out = paired(out)
+    return mark_custom_results(out) if custom else out
 
-    def read_turn(
-        self, doc: Json, at: str, called: Called, custom: frozenset[str], out: list[Message]
-    ) -> bool:
-        """One turn of any kind; whether it has results that are not as their calls are."""
-        said = as_dict(doc, at).get("role")
-        if said is not None and said.__class__ is not str:
-            expected("a string", said, f"{at}/role")
-        role = ROLES.get(said)
-        if role is None:
-            raise Malformed(f"unknown role {said!r}; there are: user, model", at)
-        blocks = self.read_content(doc, at, called, custom)
-        extras = None if PLAIN_CONTENT(doc) else self.keep(doc, CONTENT_KEYS)
-        if role == "user" and ToolResult in map(type, blocks):
-            split_results(blocks, at, extras, out)
-            return any(is_odd(block, called) for block in blocks)
-        message = Message(role, tuple(blocks), at=at, extras=extras)
-        if role == "user" and extras is None and out and out[-1].role == "tool":
-            if unhoist(message, out, holds_all):
-                return False  # media of the results before it: they go back there
+
+def read_turn(
+    d: Gemini, doc: Json, at: str, called: Called, custom: frozenset[str], out: list[Message]
+) -> bool:
+    """One turn of any kind; whether it has results that are not as their calls are."""
+    said = as_dict(doc, at).get("role")
+    if said is not None and said.__class__ is not str:
+        expected("a string", said, f"{at}/role")
+    role = ROLES.get(said)
+    if role is None:
+        raise Malformed(f"unknown role {said!r}; there are: user, model", at)
+    blocks = read_content(d, doc, at, called, custom)
+    extras = None if PLAIN_CONTENT(doc) else d.keep(doc, CONTENT_KEYS)
+    if role == "user" and ToolResult in map(type, blocks):
+        split_results(blocks, at, extras, out)
+        return any(is_odd(block, called) for block in blocks)
+    message = Message(role, tuple(blocks), at=at, extras=extras)
+    if role == "user" and extras is None and out and out[-1].role == "tool":
+        if unhoist(message, out, holds_all):
+            return False  # media of the results before it: they go back there
+    out.append(message)
+    return False
+
+
+def paired(messages: list[Message]) -> list[Message]:
+    """Results by the ids that their calls have."""
+    calls = pairs_of(messages)
+    out: list[Message] = []
+    for message in messages:
+        result = message.content[0] if message.role == "tool" else None
+        call = calls.get(message.content[0].at) if result is not None else None
+        if call is not None and isinstance(result, ToolResult) and call.id != result.call_id:
+            name = result.name if call.id is None or call.name != result.name else None
+            result = replace(result, call_id=call.id, name=name)
+            message = replace(message, content=(result,))
         out.append(message)
-        return False
+    return out
 
-    def paired(self, messages: list[Message]) -> list[Message]:
-        """Results by the ids that their calls have."""
-        calls = pairs_of(messages)
-        out: list[Message] = []
-        for message in messages:
-            result = message.content[0] if message.role == "tool" else None
-            call = calls.get(message.content[0].at) if result is not None else None
-            if call is not None and isinstance(result, ToolResult) and call.id != result.call_id:
-                name = result.name if call.id is None or call.name != result.name else None
-                result = replace(result, call_id=call.id, name=name)
-                message = replace(message, content=(result,))
-            out.append(message)
-        return out
 
-    def read_content(
-        self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY
-    ) -> list[Block]:
-        """The parts of a content; a single one may stand without its list."""
-        parts = doc.get("parts")
-        if parts.__class__ is list:
-            return self.read_parts(parts, f"{at}/parts", called, custom)
-        if parts.__class__ is dict:
-            return [self.read_part(parts, f"{at}/parts", called, custom)]
-        if parts is not None:
-            expected("a list", parts, f"{at}/parts")
-        return []
+def write_turn(
+    d: Gemini, message: Message, out: list[Json], results: bool, called: Called, w: Writing
+) -> bool:
+    """One turn of any kind; whether the last content then ends in the result of a tool."""
+    extras, joined = message.extras, results and message.role == "tool"
+    if extras is not None and d.is_home(extras.dialect):
+        joined = False  # a content has fields, and a result in it has none
+    if message.role == "system" and not w.home:
+        why = f"`system` role written as `user`: {d.name} has it only at the beginning"
+        w.log.approximated("message.role", message.at, why)
+    parts = write_parts(d, message.content, w, called)
+    if message.role == "assistant" and not w.home and follows_model(out):
+        if has_call(parts) or (out and has_call(out[-1]["parts"])):
+            joined = join_call(d, out, message, w)
+    if joined and out:
+        out[-1]["parts"] += parts
+        d.lose(extras, message.at, w.log)
+    elif parts or w.home:
+        out.append(write_content(d, message, SPEAKERS[message.role], parts, w))
+    else:
+        d.lose(extras, message.at, w.log)
+        d.omit_message(message, w.log)
+        return results
+    return message.role == "tool"
 
-    def read_system(self, doc: Json, at: str) -> Message:
-        doc = as_dict(doc, at)
-        parts = doc.get("parts")
-        if parts.__class__ is list and PLAIN_SYSTEM(doc):  # the usual shape
-            return Message("system", tuple(self.read_parts(parts, f"{at}/parts", {})), at=at)
-        blocks = self.read_content(doc, at, {})
-        return Message("system", tuple(blocks), at=at, extras=self.keep(doc, CONTENT_KEYS))
 
-    # -- writing ----------------------------------------------------------------------------
+def join_call(d: Gemini, out: list[Json], message: Message, w: Writing) -> bool:
+    """ "Please ensure that function call turn comes immediately after a user turn or after a
+    function response turn", and that the responses come immediately after the calls. So a call
+    joins what the model said before it, if anything, and what it says next joins the call.
+    """
+    if out:
+        d.merge_message(message, w.log)
+        return True
+    d.add_user_turn(message.at, w.log)
+    out.append({"role": "user", "parts": [{"text": SILENCE}]})
+    return False
 
-    def write_conversation(
-        self, messages: Sequence[Message], w: Saying
-    ) -> tuple[Json | None, list[Json]]:
-        """The system instruction, if there is one, and the contents."""
-        if not w.home:
-            messages = arranged(messages, w.log)
-        leading = 0
-        for message in messages:
-            role = message.role
-            if role != "system":
-                break
-            leading += 1
-        system = self.write_system(messages[:leading], w) if leading else None
-        out = self.write_turns(messages[leading:], w)
-        if out and not w.home and out[0].get("role") == "model":
-            self.speak_first(out, messages, w)
-        return system, out
 
-    def write_system(self, messages: Sequence[Message], w: Writing) -> Json | None:
-        first = messages[0]
-        if len(messages) == len(first.content) == 1 and first.extras is None:
-            block = first.content[0]
-            if is_plain_text(block) and block.text:
-                return {"parts": [{"text": block.text}]}  # the usual shape
-        parts: list[Json] = []
-        for message in messages:
-            said = self.write_parts(message.content, w, {})
-            if parts and said:
-                self.merge_prompt(message, w.log)
-            parts += said
-        if w.home:
-            return self.emit({"parts": parts}, messages[0], w.log)
-        for message in messages:
-            self.lose(message.extras, message.at, w.log)
-        if not parts:
-            self.omit_message(messages[0], w.log)
-            return None
-        return {"parts": parts}
+def read_content(
+    d: Gemini, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY
+) -> list[Block]:
+    """The parts of a content; a single one may stand without its list."""
+    parts = doc.get("parts")
+    if parts.__class__ is list:
+        return read_parts(d, parts, f"{at}/parts", called, custom)
+    if parts.__class__ is dict:
+        return [read_part(d, parts, f"{at}/parts", called, custom)]
+    if parts is not None:
+        expected("a list", parts, f"{at}/parts")
+    return []
 
-    def write_turns(self, messages: Sequence[Message], w: Saying) -> list[Json]:
-        """The contents; results that follow each other share one."""
-        out: list[Json] = []
-        called: Called = {}
-        home, hoisted = w.home, w.hoisted
-        results = False  # the last content ends in the result of a tool
-        for message in messages:
-            role, content, extras = message.role, message.content, message.extras
-            if hoisted and role != "tool":
-                self.say_hoisted(out, w)
-                results = False
-            # The usual turns: one result, one plain text, or what the model said and called.
-            if extras is not None and not self.is_mute(extras):
-                pass
-            elif role == "tool":
-                if len(content) == 1 and content[0].__class__ is ToolResult and not message.name:
-                    part = self.write_result(content[0], w, called)
-                    if results:
-                        out[-1]["parts"].append(part)
-                    else:
-                        out.append({"role": "user", "parts": [part]})
-                        results = True
-                    continue
-            elif message.name is not None or (role != "assistant" and role != "user"):
-                pass
-            elif len(content) == 1 and (text := content[0]).__class__ is Text:
-                if (
-                    (text.extras is None or self.is_mute(text.extras))
-                    and text.cache is None
-                    and not text.citations
-                    and text.text
-                    and (role == "user" or home or (out and out[-1]["role"] == "user"))
-                ):
-                    parts = [{"text": text.text}]
-                    out.append({"role": SPEAKERS[role], "parts": parts})
-                    results = False
-                    continue
-            elif role == "assistant" and (home or not follows_model(out)):
-                parts = self.write_parts(content, w, called)
-                if parts or home:
-                    out.append({"role": "model", "parts": parts})
-                    results = False
+
+def write_content(
+    d: Gemini, message: Message, role: str, parts: list[Json], w: Writing
+) -> dict[str, Json]:
+    out: dict[str, Json] = {"role": role, "parts": parts}
+    return out if message.extras is None else emit(d, out, message, w.log)
+
+
+def read_system(d: Gemini, doc: Json, at: str) -> Message:
+    doc = as_dict(doc, at)
+    parts = doc.get("parts")
+    if parts.__class__ is list and PLAIN_SYSTEM(doc):  # the usual shape
+        return Message("system", tuple(read_parts(d, parts, f"{at}/parts", {})), at=at)
+    blocks = read_content(d, doc, at, {})
+    return Message("system", tuple(blocks), at=at, extras=d.keep(doc, CONTENT_KEYS))
+
+
+def write_system(d: Gemini, messages: Sequence[Message], w: Writing) -> Json | None:
+    first = messages[0]
+    if len(messages) == len(first.content) == 1 and first.extras is None:
+        block = first.content[0]
+        if is_plain_text(block) and block.text:
+            return {"parts": [{"text": block.text}]}  # the usual shape
+    parts: list[Json] = []
+    for message in messages:
+        said = write_parts(d, message.content, w, {})
+        if parts and said:
+            d.merge_prompt(message, w.log)
+        parts += said
+    if w.home:
+        return emit(d, {"parts": parts}, messages[0], w.log)
+    for message in messages:
+        d.lose(message.extras, message.at, w.log)
+    if not parts:
+        d.omit_message(messages[0], w.log)
+        return None
+    return {"parts": parts}
+
+
+def write_turns(d: Gemini, messages: Sequence[Message], w: Saying) -> list[Json]:
+    """The contents; results that follow each other share one."""
+    out: list[Json] = []
+    called: Called = {}
+    home, hoisted = w.home, w.hoisted
+    results = False  # the last content ends in the result of a tool
+    for message in messages:
+        role, content, extras = message.role, message.content, message.extras
+        if hoisted and role != "tool":
+            say_hoisted(out, w)
+            results = False
+        # The usual turns: one result, one plain text, or what the model said and called.
+        if extras is not None and not d.is_mute(extras):
+            pass
+        elif role == "tool":
+            if len(content) == 1 and content[0].__class__ is ToolResult and not message.name:
+                part = write_result(d, content[0], w, called)
+                if results:
+                    out[-1]["parts"].append(part)
                 else:
-                    self.omit_message(message, w.log)
+                    out.append({"role": "user", "parts": [part]})
+                    results = True
                 continue
-            results = self.write_turn(message, out, results, called, w)
-        if hoisted:
-            self.say_hoisted(out, w)
-        return out
+        elif message.name is not None or (role != "assistant" and role != "user"):
+            pass
+        elif len(content) == 1 and (text := content[0]).__class__ is Text:
+            if (
+                (text.extras is None or d.is_mute(text.extras))
+                and text.cache is None
+                and not text.citations
+                and text.text
+                and (role == "user" or home or (out and out[-1]["role"] == "user"))
+            ):
+                parts = [{"text": text.text}]
+                out.append({"role": SPEAKERS[role], "parts": parts})
+                results = False
+                continue
+        elif role == "assistant" and (home or not follows_model(out)):
+            parts = write_parts(d, content, w, called)
+            if parts or home:
+                out.append({"role": "model", "parts": parts})
+                results = False
+            else:
+                d.omit_message(message, w.log)
+            continue
+        results = write_turn(d, message, out, results, called, w)
+    if hoisted:
+        say_hoisted(out, w)
+    return out
 
-    def speak_first(self, out: list[Json], messages: Sequence[Message], w: Writing) -> None:
-        """A call joined what the model said before anybody else spoke: the user comes first."""
-        opening = takewhile(lambda content: content["role"] == "model", out)
-        if any(has_call(content["parts"]) for content in opening):
-            first = next(message for message in messages if message.role == "assistant")
-            self.add_user_turn(first.at, w.log)
-            out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
 
-    def say_hoisted(self, out: list[Json], w: Saying) -> None:
-        """The media of results, after them."""
-        if w.hoisted:
-            out.append({"role": "user", "parts": list(w.hoisted)})
-            w.hoisted.clear()
+def speak_first(d: Gemini, out: list[Json], messages: Sequence[Message], w: Writing) -> None:
+    """A call joined what the model said before anybody else spoke: the user comes first."""
+    opening = takewhile(lambda content: content["role"] == "model", out)
+    if any(has_call(content["parts"]) for content in opening):
+        first = next(message for message in messages if message.role == "assistant")
+        d.add_user_turn(first.at, w.log)
+        out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
 
-    def write_turn(
-        self, message: Message, out: list[Json], results: bool, called: Called, w: Writing
-    ) -> bool:
-        """One turn of any kind; whether the last content then ends in the result of a tool."""
-        extras, joined = message.extras, results and message.role == "tool"
-        if extras is not None and self.is_home(extras.dialect):
-            joined = False  # a content has fields, and a result in it has none
-        if message.role == "system" and not w.home:
-            why = f"`system` role written as `user`: {self.name} has it only at the beginning"
-            w.log.approximated("message.role", message.at, why)
-        parts = self.write_parts(message.content, w, called)
-        if message.role == "assistant" and not w.home and follows_model(out):
-            if has_call(parts) or (out and has_call(out[-1]["parts"])):
-                joined = self.join_call(out, message, w)
-        if joined and out:
-            out[-1]["parts"] += parts
-            self.lose(extras, message.at, w.log)
-        elif parts or w.home:
-            out.append(self.write_content(message, SPEAKERS[message.role], parts, w))
-        else:
-            self.lose(extras, message.at, w.log)
-            self.omit_message(message, w.log)
-            return results
-        return message.role == "tool"
 
-    def join_call(self, out: list[Json], message: Message, w: Writing) -> bool:
-        """ "Please ensure that function call turn comes immediately after a user turn or after a
-        function response turn", and that the responses come immediately after the calls. So a call
-        joins what the model said before it, if anything, and what it says next joins the call.
-        """
-        if out:
-            self.merge_message(message, w.log)
-            return True
-        self.add_user_turn(message.at, w.log)
-        out.append({"role": "user", "parts": [{"text": SILENCE}]})
-        return False
+def say_hoisted(out: list[Json], w: Saying) -> None:
+    """The media of results, after them."""
+    if w.hoisted:
+        out.append({"role": "user", "parts": list(w.hoisted)})
+        w.hoisted.clear()
 
-    def write_content(
-        self, message: Message, role: str, parts: list[Json], w: Writing
-    ) -> dict[str, Json]:
-        out: dict[str, Json] = {"role": role, "parts": parts}
-        return out if message.extras is None else self.emit(out, message, w.log)
+
+def write_conversation(
+    d: Gemini, messages: Sequence[Message], w: Saying
+) -> tuple[Json | None, list[Json]]:
+    """The system instruction, if there is one, and the contents."""
+    if not w.home:
+        messages = arranged(messages, w.log)
+    leading = 0
+    for message in messages:
+        role = message.role
+        if role != "system":
+            break
+        leading += 1
+    system = write_system(d, messages[:leading], w) if leading else None
+    out = write_turns(d, messages[leading:], w)
+    if out and not w.home and out[0].get("role") == "model":
+        speak_first(d, out, messages, w)
+    return system, out
 
 
 def holds_all(result: ToolResult) -> bool:

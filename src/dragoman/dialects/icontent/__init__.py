@@ -17,9 +17,11 @@ from msgspec.structs import replace
 
 from ...core import capabilities as cap
 from ...model import Reasoning
-from .request import Requests
-from .sniff import Sniff
-from .write import SIGNED
+from .._errors import ClientErrors
+from . import blocks, request, turns
+from . import sniff as signs
+from .blocks import SIGNED
+from .request import COUNTS, STOPS
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -36,7 +38,7 @@ FILES = cap.Form(
 )
 
 
-class IContent(Sniff, Requests):
+class IContent(ClientErrors):
     name = "icontent"
     history = "contents"
     whole_events = True
@@ -79,6 +81,30 @@ class IContent(Sniff, Requests):
         candidates=1,
         lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
+    has_error = True
+    """whether a result has an ``error`` beside it"""
+    stops = STOPS
+    counts = COUNTS
+    has_instruction = True
+    """whether the system prompt of a request stands beside its contents"""
+
+    sniff = signs.sniff
+    writing = request.writing
+    read_request = request.read_request
+    write_request = request.write_request
+    read_messages = request.read_messages
+    write_messages = request.write_messages
+    read_tools = request.read_tools
+    write_tools = request.write_tools
+    read_response = request.read_response
+    write_response = request.write_response
+    read_usage = request.read_usage
+    write_usage = request.write_usage
+    write_system = turns.write_system
+    write_failed = blocks.write_failed
+    name_result = blocks.name_result
+    write_image_or_file = blocks.write_image_or_file
+    emit = blocks.emit
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ContentReader

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import Evidence, Verdict, is_list_of_objects, objects, weigh_keys
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import IContent
+
 
 BLOCKS = {
     "tool_call": 0.5, "tool_response": 0.6, "media": 0.4, "thinking": 0.2, "code": 0.2,
@@ -15,21 +19,18 @@ BLOCKS = {
 SPEAKERS = ("human", "ai", "tool", "system")
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if is_content(doc):
-                if doc.get("speaker") == "ai":
-                    yield weigh("response", [doc])
-            elif is_list_of_objects(doc.get("contents")) and is_content(doc["contents"][0]):
-                yield weigh("request", doc["contents"], doc)
-        elif is_list_of_objects(doc):
-            if is_content(doc[0]):
-                yield weigh("messages", doc)
-            elif any("parametersJsonSchema" in tool for tool in declared(doc)):
-                yield "tools", 0.6, ("tools in groups, with 'parametersJsonSchema'",)
+def sniff(d: IContent, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if is_content(doc):
+            if doc.get("speaker") == "ai":
+                yield weigh("response", [doc])
+        elif is_list_of_objects(doc.get("contents")) and is_content(doc["contents"][0]):
+            yield weigh("request", doc["contents"], doc)
+    elif is_list_of_objects(doc):
+        if is_content(doc[0]):
+            yield weigh("messages", doc)
+        elif any("parametersJsonSchema" in tool for tool in declared(doc)):
+            yield "tools", 0.6, ("tools in groups, with 'parametersJsonSchema'",)
 
 
 def is_content(doc: dict[str, Json]) -> bool:

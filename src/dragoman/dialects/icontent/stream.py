@@ -30,10 +30,12 @@ from ...model import (
 from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
-from .read import REDACTED, Known
+from . import blocks, request
+from .blocks import REDACTED, Known
 
 if TYPE_CHECKING:
     from . import IContent
+
 
 DONE = b"[DONE]"
 TEXTS = {"text": "text", "thinking": "thought"}
@@ -42,7 +44,7 @@ SIGNATURES = ("signature", "encryptedContent")
 ENDS = ("stopReason", "finishReason")
 
 
-class Part:
+class ContentPart:
     """A block while it arrives."""
 
     def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
@@ -62,8 +64,8 @@ class ContentReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.metadata: dict[str, Json] = {}
-        self.parts: list[Part] = []
-        self.open: Part | None = None
+        self.parts: list[ContentPart] = []
+        self.open: ContentPart | None = None
         self.known = Known()
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -95,7 +97,7 @@ class ContentReader(StreamReader):
         return events
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response({**(self.document() or {}), "blocks": []})
+        tree = request.read_response(self.dialect, {**(self.document() or {}), "blocks": []})
         assert isinstance(tree, Response)
         return tree
 
@@ -125,20 +127,20 @@ class ContentReader(StreamReader):
 
     def enter(self, doc: dict[str, Json], key: str, events: list[Event]) -> None:
         known = {k: v for k, v in doc.items() if k not in (*SIGNATURES, key)}
-        part = self.open = Part(known, len(self.parts), self.whole)
+        part = self.open = ContentPart(known, len(self.parts), self.whole)
         self.parts.append(part)
         block = self.read_block({**known, key: ""})
         events.append(Open(part.index, hollow(block)))
 
     def read_block(self, doc: dict[str, Json], after: int = 1) -> Block:
         at = f"/blocks/{len(self.parts) - after}"
-        return self.dialect.read_block(doc, at, self.known)
+        return blocks.read_block(self.dialect, doc, at, self.known)
 
     def shut(self, events: list[Event]) -> None:
         part, self.open = self.open, None
         if part is None:
             return
-        block = self.dialect.read_block(part.so_far(), f"/blocks/{part.index}", self.known)
+        block = blocks.read_block(self.dialect, part.so_far(), f"/blocks/{part.index}", self.known)
         if isinstance(block, Reasoning):
             if block.summary:
                 why = "the stream marked the reasoning as a summary after its text"
@@ -151,7 +153,7 @@ class ContentReader(StreamReader):
         block = self.read_block(doc, 0)
         if isinstance(block, ToolResult):
             raise Malformed("tool results are not allowed in a response", "/blocks")
-        part = Part(doc, len(self.parts), self.whole)
+        part = ContentPart(doc, len(self.parts), self.whole)
         part.said.add(doc["thought"] if doc["type"] == "thinking" else "")
         self.parts.append(part)
         if isinstance(block, ToolCall):
@@ -193,7 +195,7 @@ class ContentWriter(OneByOne):
 
     def __init__(self, dialect: IContent, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.w = request.writing(dialect, self.aside, dialect.name if home else None, answer=True)
         self.last = ""  # the kind of the block that came last
         self.kind = ""  # the kind of the block that is said now, if it comes bit by bit
         self.more: dict[str, Json] = {}  # what is said of it beside its words
@@ -219,14 +221,14 @@ class ContentWriter(OneByOne):
         block = event.block
         self.kind, self.more, self.texts, self.heard = "", {}, [], False
         if isinstance(block, Text):
-            docs = self.dialect.write_block(replace(block, text="x"), self.w)
+            docs = blocks.write_block(self.dialect, replace(block, text="x"), self.w)
         elif isinstance(block, Reasoning):
             begun = self.lowered(replace(block, content=("x",)))
-            docs = [] if begun is None else self.dialect.write_block(begun, self.w)
+            docs = [] if begun is None else blocks.write_block(self.dialect, begun, self.w)
         elif isinstance(block, ToolCall) or (isinstance(block, Media) and not block.source.value):
             return b""
         else:
-            return b"".join(map(self.piece, self.dialect.write_block(block, self.w)))
+            return b"".join(map(self.piece, blocks.write_block(self.dialect, block, self.w)))
         if docs and TEXTS.get(docs[0]["type"]) in docs[0]:
             self.kind = docs[0]["type"]
             words = (TEXTS[self.kind], *SIGNATURES)
@@ -258,12 +260,12 @@ class ContentWriter(OneByOne):
         if isinstance(block, Text):
             if self.kind and said:
                 return b""
-            docs = self.dialect.write_block(replace(block, text=said), self.w)
+            docs = blocks.write_block(self.dialect, replace(block, text=said), self.w)
         elif isinstance(block, ToolCall):
-            docs = [self.dialect.write_call(replace(block, arguments=said), self.w)]
+            docs = [blocks.write_call(self.dialect, replace(block, arguments=said), self.w)]
         elif isinstance(block, Media) and said:
             source = replace(block.source, value=said)
-            docs = self.dialect.write_block(replace(block, source=source), self.w)
+            docs = blocks.write_block(self.dialect, replace(block, source=source), self.w)
         elif isinstance(block, Reasoning):
             return self.leave_reasoning(block, said)
         else:
@@ -274,7 +276,7 @@ class ContentWriter(OneByOne):
         whole = replace(block, content=(said,) if said or self.heard else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
         known = self.lowered(whole)
-        docs = [] if known is None else self.dialect.write_block(known, self.w)
+        docs = [] if known is None else blocks.write_block(self.dialect, known, self.w)
         if not self.kind or not said:
             return b"".join(map(self.piece, docs))
         if docs and docs[0]["thought"] == REDACTED:

@@ -12,13 +12,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
+from ...core.counts import Counts
 from ...core.endpoint import Endpoint
+from ...core.fields import Field, number, text, whole
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
 from ...lint.rules import lay_open
 from ...model import Json, Reasoning, ToolCall, ToolResult
 from .._model_rules import chat_model
-from .response import Responses
+from .._nine import ID_RULE
+from ..openai_chat import OpenAIChat
+from ..openai_chat.request import FIELDS, OLD_LIMIT
+from ..openai_chat.response import COUNTS, STOPS
+from . import messages, parts, request, response
 from .sniff import sniff
 
 if TYPE_CHECKING:
@@ -27,7 +33,9 @@ if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
 
 
-class Mistral(Responses):
+class Mistral(OpenAIChat):
+    name = "mistral"
+    issuer = "mistral"
     spec = "https://docs.mistral.ai/api/#tag/chat"
     vendor = "mistral"
     serves = ("mistral",)
@@ -52,7 +60,7 @@ class Mistral(Responses):
             "response": {"text": 0, "reasoning": 0, "call": 1},
         },
         prefill="told",
-        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall, ToolResult})},
+        unfit={**OpenAIChat.can.unfit, "user": frozenset({Reasoning, ToolCall, ToolResult})},
         refused="end",
         # Its own are references to results of tools, which nobody else has.
         citations=cap.NO_CITATIONS,
@@ -87,6 +95,59 @@ class Mistral(Responses):
         ),
     )
     rules: ClassVar[dict[str, str]] = {}
+    call_ids: ClassVar[tuple[str, int]] = ID_RULE
+    joins_texts = False  # what follows each other is one text, as in a stream
+    fills_silence = False
+    has_signatures = False
+    enforces = False
+    fields = (
+        FIELDS.without_limits()
+        .but(
+            OLD_LIMIT,
+            # "Input should be less than or equal to 1.5"
+            Field("temperature", number, most=1.5),
+            Field("top_k", whole),
+            Field("seed", whole, "random_seed", also=("seed",)),
+            Field("service_tier", text, among=("auto", "standard_only")),
+        )
+        .refusing("logit_bias", "verbosity", "user_id", "store")
+    )
+    asks_for_usage = False
+    shared: ClassVar[dict[str, frozenset[str]]] = {}
+    counts = Counts(COUNTS.rows, required=True, refuses=("reasoning",))
+    error_is_a_stop = True
+    stops = STOPS.but(
+        {"model_length": "context"},
+        # a cut answer must not look complete
+        {"context": "model_length", "error": "error", "filter": "error"},
+    )
+
+    read_request = request.read_request
+    write_request = request.write_request
+    writing = messages.writing
+    read_history = messages.read_history
+    write_history = messages.write_history
+    read_assistant = messages.read_assistant
+    holds_all = messages.holds_all
+    write_assistant = messages.write_assistant
+    sort_blocks = messages.sort_blocks
+    write_said = messages.write_said
+    write_result_content = messages.write_result_content
+    write_tool = messages.write_tool
+    read_choice = messages.read_choice
+    write_choice = messages.write_choice
+    read_part = parts.read_part
+    write_part = parts.write_part
+    write_audio = parts.write_audio
+    write_image = parts.write_image
+    write_file = parts.write_file
+    read_choice_of_answer = response.read_choice_of_answer
+    write_candidate = response.write_candidate
+    write_answer = response.write_answer
+    read_usage = response.read_usage
+    is_failure = response.is_failure
+    read_error = response.read_error
+    write_error = response.write_error
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return sniff(super().sniff(doc), doc)

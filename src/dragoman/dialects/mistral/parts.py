@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core.reading import maybe_str
@@ -15,115 +17,114 @@ from ...model import (
     Signature,
     Source,
 )
-from ..openai_chat import OpenAIChat
+from ..openai_chat import parts as chat_parts
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
+if TYPE_CHECKING:
+    from . import Mistral
 
-class Parts(OpenAIChat):
-    """Reading and writing what stands inside a message."""
 
-    name = "mistral"
-    issuer = "mistral"
+def read_part(d: Mistral, doc: dict[str, Json], kind: Json, at: str) -> Block:
+    match kind:
+        case "thinking":
+            return read_thinking(d, doc, at)
+        case "document_url" if doc.get("document_url").__class__ is str:
+            source = chat_parts.read_url(doc["document_url"])
+            name = maybe_str(doc, "document_name", at)
+            extras = d.keep(doc, ("type", "document_url", "document_name"))
+            return Media("document", source, filename=name, at=at, extras=extras)
+        case "file" if doc.get("file_id").__class__ is str:
+            source = Source("file", doc["file_id"], issuer=d.issuer)
+            extras = d.keep(doc, ("type", "file_id"))
+            return Media("document", source, at=at, extras=extras)
+        case "input_audio" if doc.get("input_audio").__class__ is str:
+            extras = d.keep(doc, ("type", "input_audio"))
+            return Media("audio", read_recording(doc["input_audio"]), at=at, extras=extras)
+        case "input_audio":  # as OpenAI has it; the server takes both
+            block = chat_parts.read_part(d, doc, kind, at)
+            return replace(block, extras=d.respell(block.extras, object=True))
+        case "reference" | "resource" | "resource_link" | "tool_reference":
+            return Raw(d.name, doc, at=at)
+    return chat_parts.read_part(d, doc, kind, at)
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
-        match kind:
-            case "thinking":
-                return self.read_thinking(doc, at)
-            case "document_url" if doc.get("document_url").__class__ is str:
-                source = self.read_url(doc["document_url"])
-                name = maybe_str(doc, "document_name", at)
-                extras = self.keep(doc, ("type", "document_url", "document_name"))
-                return Media("document", source, filename=name, at=at, extras=extras)
-            case "file" if doc.get("file_id").__class__ is str:
-                source = Source("file", doc["file_id"], issuer=self.issuer)
-                extras = self.keep(doc, ("type", "file_id"))
-                return Media("document", source, at=at, extras=extras)
-            case "input_audio" if doc.get("input_audio").__class__ is str:
-                extras = self.keep(doc, ("type", "input_audio"))
-                return Media("audio", read_recording(doc["input_audio"]), at=at, extras=extras)
-            case "input_audio":  # as OpenAI has it; the server takes both
-                block = super().read_part(doc, kind, at)
-                return replace(block, extras=self.respell(block.extras, object=True))
-            case "reference" | "resource" | "resource_link" | "tool_reference":
-                return Raw(self.name, doc, at=at)
-        return super().read_part(doc, kind, at)
+def write_part(d: Mistral, block: Block, w: Writing) -> list[Json]:
+    if isinstance(block, Reasoning):
+        return write_thinking(d, block, w)
+    return chat_parts.write_part(d, block, w)
 
-    def read_thinking(self, doc: dict[str, Json], at: str) -> Block:
-        """Reasoning in texts; one without any is kept as it is."""
-        said = doc.get("thinking")
-        spelling: dict[str, Json] = {}
-        if said.__class__ is str:
-            texts, spelling = [said], {"thinking": "string"}
-        elif said.__class__ is list:
-            texts = [item["text"] for item in said if is_bare_text(item)]
-        else:
-            return Raw(self.name, doc, at=at)
-        taken = ["type", "thinking", "signature"]
-        if said.__class__ is list and len(texts) != len(said):
-            if not texts:
-                return Raw(self.name, doc, at=at)
-            taken.remove("thinking")  # to what the reasoning refers is lost elsewhere
-        if doc.get("closed") is True:  # which is what silence means
-            taken.append("closed")
-            spelling["closed"] = True
-        mark = maybe_str(doc, "signature", at)
-        return Reasoning(
-            tuple(texts),
-            signature=None if mark is None else Signature(mark, self.issuer),
-            at=at,
-            extras=self.keep(doc, taken, spelling),
-        )
 
-    # -- writing ----------------------------------------------------------------------------
+def read_thinking(d: Mistral, doc: dict[str, Json], at: str) -> Block:
+    """Reasoning in texts; one without any is kept as it is."""
+    said = doc.get("thinking")
+    spelling: dict[str, Json] = {}
+    if said.__class__ is str:
+        texts, spelling = [said], {"thinking": "string"}
+    elif said.__class__ is list:
+        texts = [item["text"] for item in said if is_bare_text(item)]
+    else:
+        return Raw(d.name, doc, at=at)
+    taken = ["type", "thinking", "signature"]
+    if said.__class__ is list and len(texts) != len(said):
+        if not texts:
+            return Raw(d.name, doc, at=at)
+        taken.remove("thinking")  # to what the reasoning refers is lost elsewhere
+    if doc.get("closed") is True:  # which is what silence means
+        taken.append("closed")
+        spelling["closed"] = True
+    mark = maybe_str(doc, "signature", at)
+    return Reasoning(
+        tuple(texts),
+        signature=None if mark is None else Signature(mark, d.issuer),
+        at=at,
+        extras=d.keep(doc, taken, spelling),
+    )
 
-    def write_part(self, block: Block, w: Writing) -> list[Json]:
-        if isinstance(block, Reasoning):
-            return self.write_thinking(block, w)
-        return super().write_part(block, w)
 
-    def write_thinking(self, block: Reasoning, w: Writing) -> list[Json]:
-        signature, spelling = block.signature, self.spelling(block)
-        said: Json = [{"type": "text", "text": text} for text in block.content]
-        if spelling.get("thinking") == "string":
-            said = "".join(block.content)
-        out: dict[str, Json] = {"type": "thinking", "thinking": said}
-        if signature is not None:
-            out["signature"] = signature.data
-        if "closed" in spelling:
-            out["closed"] = True
-        return [self.emit(out, block, w.log)]
+def write_thinking(d: Mistral, block: Reasoning, w: Writing) -> list[Json]:
+    signature, spelling = block.signature, d.spelling(block)
+    said: Json = [{"type": "text", "text": text} for text in block.content]
+    if spelling.get("thinking") == "string":
+        said = "".join(block.content)
+    out: dict[str, Json] = {"type": "thinking", "thinking": said}
+    if signature is not None:
+        out["signature"] = signature.data
+    if "closed" in spelling:
+        out["closed"] = True
+    return [d.emit(out, block, w.log)]
 
-    def write_audio(self, block: Media, w: Writing) -> dict[str, Json]:
-        source, spelling = block.source, self.spelling(block)
-        if "object" in spelling:
-            return super().write_audio(block, w)
-        if spelling.get("format") or source.kind not in ("base64", "url"):
-            return super().write_audio(block, w)
-        if w.home and source.media_type is not None:
-            return {"type": "input_audio", "input_audio": url_of(source)}
-        return {"type": "input_audio", "input_audio": source.value}
 
-    def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
-        if block.source.kind == "file":
-            return self.write_file(block, w)
-        return super().write_image(block, w)
+def write_audio(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
+    source, spelling = block.source, d.spelling(block)
+    if "object" in spelling:
+        return chat_parts.write_audio(d, block, w)
+    if spelling.get("format") or source.kind not in ("base64", "url"):
+        return chat_parts.write_audio(d, block, w)
+    if w.home and source.media_type is not None:
+        return {"type": "input_audio", "input_audio": url_of(source)}
+    return {"type": "input_audio", "input_audio": source.value}
 
-    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
-        source = block.source
-        if "file_data" in self.spelling(block):
-            return super().write_file(block, w)
-        if source.kind == "file":
-            if block.kind != "document":
-                w.log.approximated(
-                    "media", block.at, f"{self.name} has no field for the kind of a stored file"
-                )
-            return {"type": "file", "file_id": source.value}
-        out: dict[str, Json] = {"type": "document_url", "document_url": url_of(source)}
-        if block.filename is not None:
-            out["document_name"] = block.filename
-        return out
+
+def write_image(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
+    if block.source.kind == "file":
+        return write_file(d, block, w)
+    return chat_parts.write_image(d, block, w)
+
+
+def write_file(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
+    source = block.source
+    if "file_data" in d.spelling(block):
+        return chat_parts.write_file(d, block, w)
+    if source.kind == "file":
+        if block.kind != "document":
+            w.log.approximated(
+                "media", block.at, f"{d.name} has no field for the kind of a stored file"
+            )
+        return {"type": "file", "file_id": source.value}
+    out: dict[str, Json] = {"type": "document_url", "document_url": url_of(source)}
+    if block.filename is not None:
+        out["document_name"] = block.filename
+    return out
 
 
 def read_recording(said: str) -> Source:

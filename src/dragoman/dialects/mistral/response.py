@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
-from ...core.counts import Counts
 from ...core.reading import as_dict
 from ...core.turns import note_error_type
 from ...core.writing import Writing
+from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -16,8 +18,12 @@ from ...model import (
     Json,
     Usage,
 )
-from ..openai_chat.response import COUNTS, STOPS
-from .request import Requests
+from ..openai_chat import response as chat_response
+from . import messages
+
+if TYPE_CHECKING:
+    from . import Mistral
+
 
 # The words and the numbers that were seen. https://docs.mistral.ai/api/
 ERRORS: dict[str, ErrorKind] = {
@@ -52,137 +58,132 @@ STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
 ERROR_KEYS = ("message", "type", "param", "code")
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_choice_of_answer(d: Mistral, doc: dict[str, Json], index: int) -> Candidate:
+    """Where Mistral ran tools itself, there are ``messages``, of which the last is the answer.
 
-    counts = Counts(COUNTS.rows, required=True, refuses=("reasoning",))
-    error_is_a_stop = True
-    stops = STOPS.but(
-        {"model_length": "context"},
-        # a cut answer must not look complete
-        {"context": "model_length", "error": "error", "filter": "error"},
+    https://docs.mistral.ai/api/#tag/chat; the others are kept as they are.
+    """
+    said = doc.get("messages")
+    if doc.get("message") is not None or said.__class__ is not list or not said:
+        return chat_response.read_choice_of_answer(d, doc, index)
+    last = len(said) - 1
+    at = f"/choices/{index}/messages/{last}"
+    answer = as_dict(said[last], at)
+    found = chat_response.read_choice_of_answer(d, {**doc, "message": answer}, index)
+    extras = d.respell(found.extras, messages=True)
+    return replace(found, message=messages.read_assistant(d, answer, at), extras=extras)
+
+
+def write_candidate(d: Mistral, candidate: Candidate, index: int, w: Writing) -> Json:
+    out = chat_response.write_candidate(d, candidate, index, w)
+    if "messages" in d.spelling(candidate):
+        del out["message"]
+    if not w.home and out["logprobs"] is None:
+        del out["logprobs"]
+    return out
+
+
+def write_answer(d: Mistral, candidate: Candidate, w: Writing) -> Json:
+    doc = chat_response.write_answer(d, candidate, w)
+    if not w.home:
+        del doc["refusal"]
+        if doc["content"] is None and doc.get("tool_calls"):
+            doc["content"] = ""  # as the server has it
+        doc.pop("name", None)
+    return doc
+
+
+def read_usage(d: Mistral, doc: dict[str, Json], at: str) -> Usage:
+    """Cached tokens are counted under two names; ``num_cached_tokens`` is the older one."""
+    cached, details = doc.get("num_cached_tokens"), doc.get("prompt_tokens_details")
+    if cached.__class__ is not int or details.__class__ not in (dict, type(None)):
+        return Dialect.read_usage(d, doc, at)
+    if details is not None and details.get("cached_tokens") != cached:
+        return Dialect.read_usage(d, doc, at)
+    rest = {k: v for k, v in doc.items() if k != "num_cached_tokens"}
+    usage = Dialect.read_usage(
+        d, rest | {"prompt_tokens_details": details or {"cached_tokens": cached}}, at
     )
+    spelling = {} if "prompt_tokens_details" in doc else {"prompt_tokens_details": None}
+    extras = d.respell(usage.extras, **spelling)
+    blanks = extras.blanks | {"num_cached_tokens": cached}
+    if details is None and "prompt_tokens_details" in doc:
+        extras = replace(extras, spelling=extras.spelling | {"prompt_tokens_details": None})
+        blanks["prompt_tokens_details"] = None
+    return replace(usage, extras=replace(extras, blanks=blanks))
 
-    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
-        """Where Mistral ran tools itself, there are ``messages``, of which the last is the answer.
 
-        https://docs.mistral.ai/api/#tag/chat; the others are kept as they are.
-        """
-        said = doc.get("messages")
-        if doc.get("message") is not None or said.__class__ is not list or not said:
-            return super().read_choice_of_answer(doc, index)
-        last = len(said) - 1
-        at = f"/choices/{index}/messages/{last}"
-        answer = as_dict(said[last], at)
-        found = super().read_choice_of_answer({**doc, "message": answer}, index)
-        extras = self.respell(found.extras, messages=True)
-        return replace(found, message=self.read_assistant(answer, at), extras=extras)
+def is_failure(d: Mistral, doc: dict[str, Json]) -> bool:
+    if doc.get("choices") is not None:
+        return False
+    return chat_response.is_failure(d, doc) or doc.get("object") == "error" or "detail" in doc
 
-    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
-        out = super().write_candidate(candidate, index, w)
-        if "messages" in self.spelling(candidate):
-            del out["message"]
-        if not w.home and out["logprobs"] is None:
-            del out["logprobs"]
-        return out
 
-    def write_answer(self, candidate: Candidate, w: Writing) -> Json:
-        doc = super().write_answer(candidate, w)
-        if not w.home:
-            del doc["refusal"]
-            if doc["content"] is None and doc.get("tool_calls"):
-                doc["content"] = ""  # as the server has it
-            doc.pop("name", None)
-        return doc
+def read_error(d: Mistral, doc: Json) -> Failure:
+    if doc.__class__ is not dict or doc.get("error").__class__ is dict:
+        return chat_response.read_error(d, doc)
+    if doc.get("object") != "error" or doc.get("message").__class__ is not str:
+        return read_detail(d, doc)
+    known = [key for key in ERROR_KEYS if doc.get(key).__class__ is str]
+    said = {key: doc[key] for key in known}
+    status = doc.get("raw_status_code")
+    kind = ERRORS.get(said.get("type", "")) or (
+        STATUS.get(status) if status.__class__ is int else None
+    )
+    if kind is None:
+        kind = "invalid-request" if said.get("type", "").startswith("invalid_") else "other"
+    agreed = status is None or (status.__class__ is int and STATUS.get(status) == kind)
+    if agreed:  # else it says something else than the words
+        known = [*known, "raw_status_code"]
+    return Failure(
+        kind,
+        said["message"],
+        said.get("type"),
+        said.get("code"),
+        said.get("param"),
+        dialect=d.name,
+        extras=d.keep(doc, (*known, "object"), {"flat": list(said)}
+            | ({"status": status} if agreed and "raw_status_code" in doc else {}))
+    )  # fmt: skip
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """Cached tokens are counted under two names; ``num_cached_tokens`` is the older one."""
-        cached, details = doc.get("num_cached_tokens"), doc.get("prompt_tokens_details")
-        if cached.__class__ is not int or details.__class__ not in (dict, type(None)):
-            return super().read_usage(doc, at)
-        if details is not None and details.get("cached_tokens") != cached:
-            return super().read_usage(doc, at)
-        rest = {k: v for k, v in doc.items() if k != "num_cached_tokens"}
-        usage = super().read_usage(
-            rest | {"prompt_tokens_details": details or {"cached_tokens": cached}}, at
-        )
-        spelling = {} if "prompt_tokens_details" in doc else {"prompt_tokens_details": None}
-        extras = self.respell(usage.extras, **spelling)
-        blanks = extras.blanks | {"num_cached_tokens": cached}
-        if details is None and "prompt_tokens_details" in doc:
-            extras = replace(extras, spelling=extras.spelling | {"prompt_tokens_details": None})
-            blanks["prompt_tokens_details"] = None
-        return replace(usage, extras=replace(extras, blanks=blanks))
 
-    # -- errors -----------------------------------------------------------------------------
+def write_error(d: Mistral, tree: Failure, log: Ledger) -> Json:
+    spelling = d.spelling(tree)
+    home = d.is_home(tree.dialect)
+    if home and "flat" not in spelling:
+        return chat_response.write_error(d, tree, log)
+    out: dict[str, Json] = {"object": "error"}
+    out |= {key: getattr(tree, key) for key in ERROR_KEYS}
+    if home:
+        out = {k: v for k, v in out.items() if k == "object" or k in spelling["flat"]}
+        if "status" in spelling:
+            out["raw_status_code"] = spelling["status"]
+        return d.emit(out, tree, log)
+    out["type"] = error_word(tree)
+    if tree.kind in STATUS_OF:
+        out["raw_status_code"] = STATUS_OF[tree.kind]
+    if read_error(d, out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
+        note_error_type(tree, out["type"], log)
+    d.note_error(tree, log)
+    return d.emit(out, tree, log)
 
-    def is_failure(self, doc: dict[str, Json]) -> bool:
-        if doc.get("choices") is not None:
-            return False
-        return super().is_failure(doc) or doc.get("object") == "error" or "detail" in doc
 
-    def read_error(self, doc: Json) -> Failure:
-        if doc.__class__ is not dict or doc.get("error").__class__ is dict:
-            return super().read_error(doc)
-        if doc.get("object") != "error" or doc.get("message").__class__ is not str:
-            return self.read_detail(doc)
-        known = [key for key in ERROR_KEYS if doc.get(key).__class__ is str]
-        said = {key: doc[key] for key in known}
-        status = doc.get("raw_status_code")
-        kind = ERRORS.get(said.get("type", "")) or (
-            STATUS.get(status) if status.__class__ is int else None
-        )
-        if kind is None:
-            kind = "invalid-request" if said.get("type", "").startswith("invalid_") else "other"
-        agreed = status is None or (status.__class__ is int and STATUS.get(status) == kind)
-        if agreed:  # else it says something else than the words
-            known = [*known, "raw_status_code"]
-        return Failure(
-            kind,
-            said["message"],
-            said.get("type"),
-            said.get("code"),
-            said.get("param"),
-            dialect=self.name,
-            extras=self.keep(doc, (*known, "object"), {"flat": list(said)}
-                | ({"status": status} if agreed and "raw_status_code" in doc else {})),
-        )  # fmt: skip
+def error_word(tree: Failure) -> str:
+    """This API's word for an error; the source's own, where that is all there is to say."""
+    if tree.type is not None and (tree.kind == "other" or ERRORS.get(tree.type) == tree.kind):
+        return tree.type
+    return ERROR_WORDS.get(tree.kind, tree.kind.replace("-", "_"))
 
-    def read_detail(self, doc: dict[str, Json]) -> Failure:
-        """``{"detail": "Invalid API Key"}``, or a list of what is wrong where."""
-        failure = super().read_error(doc)
-        detail = doc.get("detail")
-        if detail.__class__ is list and detail:
-            first = detail[0] if detail[0].__class__ is dict else {}
-            message = first.get("msg")
-            if message.__class__ is str:
-                return replace(failure, kind="invalid-request", message=message)
-        if isinstance(detail, str) and "API Key" in detail:
-            return replace(failure, kind="authentication")
-        return failure
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        spelling = self.spelling(tree)
-        home = self.is_home(tree.dialect)
-        if home and "flat" not in spelling:
-            return super().write_error(tree, log)
-        out: dict[str, Json] = {"object": "error"}
-        out |= {key: getattr(tree, key) for key in ERROR_KEYS}
-        if home:
-            out = {k: v for k, v in out.items() if k == "object" or k in spelling["flat"]}
-            if "status" in spelling:
-                out["raw_status_code"] = spelling["status"]
-            return self.emit(out, tree, log)
-        out["type"] = self.error_word(tree)
-        if tree.kind in STATUS_OF:
-            out["raw_status_code"] = STATUS_OF[tree.kind]
-        if self.read_error(out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
-            note_error_type(tree, out["type"], log)
-        self.note_error(tree, log)
-        return self.emit(out, tree, log)
-
-    def error_word(self, tree: Failure) -> str:
-        """This API's word for an error; the source's own, where that is all there is to say."""
-        if tree.type is not None and (tree.kind == "other" or ERRORS.get(tree.type) == tree.kind):
-            return tree.type
-        return ERROR_WORDS.get(tree.kind, tree.kind.replace("-", "_"))
+def read_detail(d: Mistral, doc: dict[str, Json]) -> Failure:
+    """``{"detail": "Invalid API Key"}``, or a list of what is wrong where."""
+    failure = chat_response.read_error(d, doc)
+    detail = doc.get("detail")
+    if detail.__class__ is list and detail:
+        first = detail[0] if detail[0].__class__ is dict else {}
+        message = first.get("msg")
+        if message.__class__ is str:
+            return replace(failure, kind="invalid-request", message=message)
+    if isinstance(detail, str) and "API Key" in detail:
+        return replace(failure, kind="authentication")
+    return failure

@@ -17,12 +17,15 @@ from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
 from ...streams.base import Said
 from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
+from ..openai_chat import assistant as chat_assistant
 from ..openai_chat.read_stream import ChatReader, Speaker
-from ..openai_chat.write_stream import ChatWriter, Voice
+from ..openai_chat.write_stream import ChatVoice, ChatWriter
+from . import parts
 from .parts import is_bare_text
 
 if TYPE_CHECKING:
     from . import Mistral
+
 
 THOUGHT = "thinking"
 TEXT = "content"
@@ -175,8 +178,8 @@ class MistralWriter(ChatWriter):
         self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
         self.held: dict[int, Held] = {}  # calls that are not whole
 
-    def voice(self, number: int) -> tuple[Voice, bytes]:
-        voice = self.voices.setdefault(number, Voice())
+    def voice(self, number: int) -> tuple[ChatVoice, bytes]:
+        voice = self.voices.setdefault(number, ChatVoice())
         if voice.begun:
             return voice, b""
         voice.begun = True
@@ -198,9 +201,9 @@ class MistralWriter(ChatWriter):
             self.parted |= {index: self.places[index] for index in self.reasoning}
         return super().open(event)
 
-    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
+    def open_call(self, call: ToolCall, voice: ChatVoice, index: int, number: int) -> bytes:
         """A call comes whole: the SDK refuses a piece of one that does not name its function."""
-        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        doc = chat_assistant.write_call(self.dialect, replace(call, arguments="{}"), self.w)
         self.called[index] = doc.get("id")
         self.held[index] = Held(number, {"index": voice.calls, **doc}, [])
         voice.calls += 1
@@ -221,7 +224,7 @@ class MistralWriter(ChatWriter):
         self.places[event.index] = block.at
         extras = block.extras
         if self.home and extras is not None:
-            (doc,) = self.dialect.write_part(block, self.w)
+            (doc,) = parts.write_part(self.dialect, block, self.w)
             if len(doc) > 2:
                 voice.said.add(TEXT)
                 self.reasoned.add(number)

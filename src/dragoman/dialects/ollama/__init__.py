@@ -14,15 +14,19 @@ from msgspec.structs import replace
 
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
-from .response import Responses
-from .sniff import Sniff
+from ...dialect import Dialect
+from . import messages, request, response
+from . import sniff as signs
+from .response import COUNTS, STOPS
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
 
 
-class Ollama(Sniff, Responses):
+class Ollama(Dialect):
+    name = "ollama"
+    issuer = "ollama"
     whole_events = True
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
@@ -77,6 +81,20 @@ class Ollama(Sniff, Responses):
     )
     stream_signs = (("done", False), ("done", True), ("error", None))
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
+    stops = STOPS
+    counts = COUNTS
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    read_messages = messages.read_messages
+    write_messages = messages.write_messages
+    read_tools = messages.read_tools
+    write_tools = messages.write_tools
+    read_response = response.read_response
+    write_response = response.write_response
+    read_error = response.read_error
+    write_error = response.write_error
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import OllamaReader

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ...core.media import sniff
 from ...core.reading import (
@@ -21,7 +23,6 @@ from ...core.reading import (
 )
 from ...core.turns import HOISTED, more_results, unhoist
 from ...core.writing import Writing, is_blank, joined, object_of, parameters
-from ...dialect import Dialect
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -42,6 +43,10 @@ from ...model import (
 )
 from ...tools import freeform
 from ...tools.tool_errors import is_marked, mark_error, mark_plain, unmark_error
+
+if TYPE_CHECKING:
+    from . import Ollama
+
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -68,385 +73,393 @@ class OllamaWriting(Writing):
         self.known: dict[str, str] = {}
 
 
-class Messages(Dialect):
-    """Reading and writing the turns of a conversation, and the tools."""
+def read_messages(d: Ollama, doc: Json) -> History:
+    """A history is a bare list; an object that holds one is tolerated."""
+    if doc.__class__ is list:
+        return History(tuple(read_history(d, doc, "")), dialect=d.name)
+    doc = as_dict(doc, "")
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages")
+    extras = d.keep(doc, ("messages",), {"object": True})
+    return History(tuple(messages), dialect=d.name, extras=extras)
 
-    name = "ollama"
-    issuer = "ollama"
 
-    # -- reading ----------------------------------------------------------------------------
+def write_messages(d: Ollama, tree: History, log: Ledger) -> Json:
+    w = OllamaWriting(log, d.is_home(tree.dialect))
+    messages = write_history(d, tree.messages, w)
+    if d.spelling(tree).get("object"):
+        return d.emit({"messages": messages}, tree, log)
+    d.lose(tree.extras, tree.at, log)
+    return messages
 
-    def read_messages(self, doc: Json) -> History:
-        """A history is a bare list; an object that holds one is tolerated."""
-        if doc.__class__ is list:
-            return History(tuple(self.read_history(doc, "")), dialect=self.name)
-        doc = as_dict(doc, "")
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
-        extras = self.keep(doc, ("messages",), {"object": True})
-        return History(tuple(messages), dialect=self.name, extras=extras)
 
-    def read_history(self, docs: list[Json], at: str) -> list[Message]:
-        known: dict[str, str] = {}
-        out: list[Message] = []
-        for index, doc in enumerate(docs):
-            message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}", known)
-            for block in message.content:
-                if isinstance(block, ToolCall) and block.id is not None:
-                    known[block.id] = block.name
-            if message.role == "user" and out and out[-1].role == "tool":
-                alone = HOISTED_KEYS(doc) and not more_results(docs, index)
-                if alone and unhoist(message, out, self.holds_all):
-                    continue
-            out.append(message)
-        return out
-
-    def read_message(self, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:
-        said = need_str(doc, "role", at)
-        role = ROLES.get(said)
-        if said == CONTROL:
-            return Message("system", (Raw(self.name, doc, at=at),), at=at)
-        if role is None:
-            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
-        if role == "tool":
-            return Message("tool", (self.read_result(doc, at, known),), at=at)
-        return self.read_turn(doc, role, at)
-
-    def read_turn(self, doc: dict[str, Json], role: Role, at: str, answer: bool = False) -> Message:
-        """What anybody but a tool says: reasoning, a text, images, calls, in this order."""
-        spelling: dict[str, Json] = {}
-        before: list[Block] = []
-        after: list[Block] = []
-        reasoning = maybe_str(doc, "thinking", at)
-        if reasoning:
-            before.append(Reasoning((reasoning,), at=f"{at}/thinking"))
-        elif reasoning is not None:
-            spelling["thinking"] = reasoning
-        for index, data in enumerate(maybe_list(doc, "images", at) or ()):
-            after.append(self.read_image(data, f"{at}/images/{index}"))
-        for index, call in enumerate(maybe_list(doc, "tool_calls", at) or ()):
-            where = f"{at}/tool_calls/{index}"
-            after.append(self.read_call(as_dict(call, where), index, where))
-        for key in ("images", "tool_calls"):
-            if doc.get(key) == []:
-                spelling[key] = []
-        content = maybe_str(doc, "content", at)
-        if content is None:
-            spelling["content"] = "null" if "content" in doc else "absent"
-        elif content == "" and (answer or before or after):
-            spelling["content"] = "empty"
-        else:
-            before.append(Text(content, at=f"{at}/content"))
-        return Message(
-            role, (*before, *after), at=at, extras=self.keep(doc, SAID, spelling or None)
-        )
-
-    def read_image(self, data: Json, at: str) -> Media:
-        data = as_str(data, at)
-        return Media("image", Source("base64", data, sniff(data)), at=at)
-
-    def read_call(self, doc: dict[str, Json], index: int, at: str) -> ToolCall:
-        function, where = need_dict(doc, "function", at), f"{at}/function"
-        spelling: dict[str, Json] = {}
-        taken = ["name", "arguments"]
-        if function.get("index") == index and function["index"].__class__ is int:
-            taken.append("index")
-            spelling["index"] = index
-        if doc.get("type") == "function":
-            spelling["type"] = "function"
-        arguments = function.get("arguments")
-        if arguments.__class__ is str:  # as OpenAI has it
-            spelling["arguments"] = "text"
-        elif arguments is None:
-            spelling["arguments"] = None
-            arguments = "{}"
-        elif arguments.__class__ is dict:
-            arguments = compact(arguments)
-        else:
-            expected("an object", arguments, f"{where}/arguments")
-        kept = ("id", "type") if "type" in spelling else ("id",)
-        return ToolCall(
-            maybe_str(doc, "id", at),
-            need_str(function, "name", where),
-            arguments,
-            at=at,
-            extras=self.keep(doc, kept, spelling or None, partly={"function": taken}),
-        )
-
-    def read_result(self, doc: dict[str, Json], at: str, known: dict[str, str]) -> ToolResult:
-        content = maybe_str(doc, "content", at)
-        call_id, name = maybe_str(doc, "tool_call_id", at), maybe_str(doc, "tool_name", at)
-        failed, text = (None, None) if content is None else unmark_error(content)
-        spelling: dict[str, Json] = {}
-        if content is None:
-            spelling["content"] = "null" if "content" in doc else "absent"
-        if name is not None and call_id is not None and known.get(call_id) == name:
-            spelling["tool_name"] = name  # its call says so
-            name = None
-        images = [
-            self.read_image(data, f"{at}/images/{index}")
-            for index, data in enumerate(maybe_list(doc, "images", at) or ())
-        ]
-        if images:
-            spelling["images"] = True
-        elif doc.get("images") == []:
-            spelling["images"] = []
-        said = () if text is None else (Text(text, at=f"{at}/content"),)
-        return ToolResult(
-            call_id,
-            (*said, *images),
-            failed,
-            name,
-            at=at,
-            extras=self.keep(doc, ANSWERED, spelling or None),
-        )
-
-    # -- writing ----------------------------------------------------------------------------
-
-    def write_messages(self, tree: History, log: Ledger) -> Json:
-        w = OllamaWriting(log, self.is_home(tree.dialect))
-        messages = self.write_history(tree.messages, w)
-        if self.spelling(tree).get("object"):
-            return self.emit({"messages": messages}, tree, log)
-        self.lose(tree.extras, tree.at, log)
-        return messages
-
-    def write_history(self, messages: Sequence[Message], w: OllamaWriting) -> list[Json]:
-        out: list[Json] = []
-        hoisted: list[Json] = []
-        for message in messages:
-            if message.role != "tool":
-                out += hoisted
-                hoisted.clear()
-                out.append(self.write_turn(message, w))
+def read_history(d: Ollama, docs: list[Json], at: str) -> list[Message]:
+    known: dict[str, str] = {}
+    out: list[Message] = []
+    for index, doc in enumerate(docs):
+        message = read_message(d, as_dict(doc, f"{at}/{index}"), f"{at}/{index}", known)
+        for block in message.content:
+            if isinstance(block, ToolCall) and block.id is not None:
+                known[block.id] = block.name
+        if message.role == "user" and out and out[-1].role == "tool":
+            alone = HOISTED_KEYS(doc) and not more_results(docs, index)
+            if alone and unhoist(message, out, partial(holds_all, d)):
                 continue
-            for block in message.content:
-                if not isinstance(block, ToolResult):
-                    raise Malformed("only tool results are allowed in a tool message", block.at)
-                self.lose(message.extras, message.at, w.log)
-                out.append(self.write_result(block, hoisted, w))
-        return out + hoisted
+        out.append(message)
+    return out
 
-    def write_turn(self, message: Message, w: OllamaWriting) -> dict[str, Json]:
-        role = message.role
-        for block in message.content:
-            if isinstance(block, Raw) and self.is_home(block.dialect):
-                return as_dict(block.payload, block.at)  # the whole turn
-        said = Turn(self, role, w)
-        for block in message.content:
-            said.add(block)
-        doc: dict[str, Json] = {"role": role, "content": said.text(message)}
-        if said.reasoning:
-            doc["thinking"] = joined(said.reasoning)
-        if said.images:
-            doc["images"] = said.images
-        if said.calls:
-            doc["tool_calls"] = said.calls
-        spelling = self.spelling(message)
-        for key in ("thinking", "images", "tool_calls"):
-            if key in spelling:
-                doc.setdefault(key, spelling[key])
-        if spelling.get("content") == "absent":
-            del doc["content"]
-        elif spelling.get("content") == "null":
-            doc["content"] = None
-        return self.emit(doc, message, w.log)
 
-    def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
-        call = freeform.as_function(call, w.home)
-        out: dict[str, Json] = {}
-        if call.id is not None:
-            out["id"] = call.id
-            w.known[call.id] = call.name
-        spelling = self.spelling(call)
-        if "type" in spelling:
-            out["type"] = spelling["type"]
-        function: dict[str, Json] = {"name": call.name}
-        if "index" in spelling:
-            function["index"] = spelling["index"]
-        if spelling.get("arguments", "") is None:
-            pass
-        elif spelling.get("arguments") == "text":
-            function["arguments"] = call.arguments
-        elif w.home:
-            function["arguments"] = parse(call.arguments)
+def write_history(d: Ollama, messages: Sequence[Message], w: OllamaWriting) -> list[Json]:
+    out: list[Json] = []
+    hoisted: list[Json] = []
+    for message in messages:
+        if message.role != "tool":
+            out += hoisted
+            hoisted.clear()
+            out.append(write_turn(d, message, w))
+            continue
+        for block in message.content:
+            if not isinstance(block, ToolResult):
+                raise Malformed("only tool results are allowed in a tool message", block.at)
+            d.lose(message.extras, message.at, w.log)
+            out.append(write_result(d, block, hoisted, w))
+    return out + hoisted
+
+
+def read_message(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:
+    said = need_str(doc, "role", at)
+    role = ROLES.get(said)
+    if said == CONTROL:
+        return Message("system", (Raw(d.name, doc, at=at),), at=at)
+    if role is None:
+        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+    if role == "tool":
+        return Message("tool", (read_result(d, doc, at, known),), at=at)
+    return read_turn(d, doc, role, at)
+
+
+def read_turn(
+    d: Ollama, doc: dict[str, Json], role: Role, at: str, answer: bool = False
+) -> Message:
+    """What anybody but a tool says: reasoning, a text, images, calls, in this order."""
+    spelling: dict[str, Json] = {}
+    before: list[Block] = []
+    after: list[Block] = []
+    reasoning = maybe_str(doc, "thinking", at)
+    if reasoning:
+        before.append(Reasoning((reasoning,), at=f"{at}/thinking"))
+    elif reasoning is not None:
+        spelling["thinking"] = reasoning
+    for index, data in enumerate(maybe_list(doc, "images", at) or ()):
+        after.append(read_image(data, f"{at}/images/{index}"))
+    for index, call in enumerate(maybe_list(doc, "tool_calls", at) or ()):
+        where = f"{at}/tool_calls/{index}"
+        after.append(read_call(d, as_dict(call, where), index, where))
+    for key in ("images", "tool_calls"):
+        if doc.get(key) == []:
+            spelling[key] = []
+    content = maybe_str(doc, "content", at)
+    if content is None:
+        spelling["content"] = "null" if "content" in doc else "absent"
+    elif content == "" and (answer or before or after):
+        spelling["content"] = "empty"
+    else:
+        before.append(Text(content, at=f"{at}/content"))
+    return Message(role, (*before, *after), at=at, extras=d.keep(doc, SAID, spelling or None))
+
+
+def write_turn(d: Ollama, message: Message, w: OllamaWriting) -> dict[str, Json]:
+    role = message.role
+    for block in message.content:
+        if isinstance(block, Raw) and d.is_home(block.dialect):
+            return as_dict(block.payload, block.at)  # the whole turn
+    said = OllamaTurn(d, role, w)
+    for block in message.content:
+        said.add(block)
+    doc: dict[str, Json] = {"role": role, "content": said.text(message)}
+    if said.reasoning:
+        doc["thinking"] = joined(said.reasoning)
+    if said.images:
+        doc["images"] = said.images
+    if said.calls:
+        doc["tool_calls"] = said.calls
+    spelling = d.spelling(message)
+    for key in ("thinking", "images", "tool_calls"):
+        if key in spelling:
+            doc.setdefault(key, spelling[key])
+    if spelling.get("content") == "absent":
+        del doc["content"]
+    elif spelling.get("content") == "null":
+        doc["content"] = None
+    return d.emit(doc, message, w.log)
+
+
+def read_image(data: Json, at: str) -> Media:
+    data = as_str(data, at)
+    return Media("image", Source("base64", data, sniff(data)), at=at)
+
+
+def write_image(d: Ollama, block: Media, w: Writing) -> str:
+    d.lose(block.extras, block.at, w.log)
+    return block.source.value
+
+
+def join_result(d: Ollama, texts: list[tuple[Block, str]], w: Writing) -> str | None:
+    """What a result says, as one text; empty texts beside others are left out."""
+    if not texts:
+        return None
+    worded = [number for number, (_, text) in enumerate(texts) if text]
+    first = worded[0] if worded else 0
+    for number, (block, text) in enumerate(texts):
+        if number == first:
+            continue
+        if text:
+            d.join_text(block.at, w.log)
         else:
-            function["arguments"] = object_of(call, w.log)
-        out["function"] = function
-        return self.emit(out, call, w.log)
+            d.omit_text(block.at, w.log)
+    return "\n\n".join(text for _, text in texts if text)
 
-    def holds_all(self, result: ToolResult) -> bool:
-        """Whether a result holds its images itself, where most models do not see them."""
-        return self.spelling(result).get("images") is True
 
-    def write_result(self, result: ToolResult, hoisted: list[Json], w: OllamaWriting) -> Json:
-        texts: list[tuple[Block, str]] = []
-        images: list[Media] = []
-        for block in result.content:
-            if isinstance(block, Media) and is_sendable(block):
-                images.append(block)
-            elif isinstance(block, Text):
-                texts += [(block, text) for text in self.texts_in(block, w)]
-            else:
-                w.log.dropped("tool_result.content", block.at, "a result is one text in ollama")
-                self.lose(block.extras, block.at, w.log)
-        said = self.join_result(texts, w)
-        if result.is_error:
-            w.moved(
-                "tool_result.error",
-                result.at,
-                f"{self.name} has no error flag; the text begins with '[tool error]'",
-            )
-            said = mark_error(said)
-        elif said is not None and is_marked(said):
-            w.moved(
-                "tool_result.error",
-                result.at,
-                "'[tool output]' is written before a text that looks like an error",
-            )
-            said = mark_plain(said)
-        spelling = self.spelling(result)
-        doc: dict[str, Json] = {"role": "tool"}
-        if said is not None:
-            doc["content"] = said
-        elif spelling.get("content") != "absent":
-            doc["content"] = None if "content" in spelling else ""
-        self.write_names(doc, result, spelling, w)
-        self.write_shown(doc, result, images, hoisted, w)
-        return self.emit(doc, result, w.log)
+def read_call(d: Ollama, doc: dict[str, Json], index: int, at: str) -> ToolCall:
+    function, where = need_dict(doc, "function", at), f"{at}/function"
+    spelling: dict[str, Json] = {}
+    taken = ["name", "arguments"]
+    if function.get("index") == index and function["index"].__class__ is int:
+        taken.append("index")
+        spelling["index"] = index
+    if doc.get("type") == "function":
+        spelling["type"] = "function"
+    arguments = function.get("arguments")
+    if arguments.__class__ is str:  # as OpenAI has it
+        spelling["arguments"] = "text"
+    elif arguments is None:
+        spelling["arguments"] = None
+        arguments = "{}"
+    elif arguments.__class__ is dict:
+        arguments = compact(arguments)
+    else:
+        expected("an object", arguments, f"{where}/arguments")
+    kept = ("id", "type") if "type" in spelling else ("id",)
+    return ToolCall(
+        maybe_str(doc, "id", at),
+        need_str(function, "name", where),
+        arguments,
+        at=at,
+        extras=d.keep(doc, kept, spelling or None, partly={"function": taken}),
+    )
 
-    def write_shown(
-        self,
-        doc: dict[str, Json],
-        result: ToolResult,
-        images: list[Media],
-        hoisted: list[Json],
-        w: OllamaWriting,
-    ) -> None:
-        """Images of a result. Most models see only those of a user, so they get a turn of one."""
-        shown: list[Json] = [self.write_image(block, w) for block in images]
-        if self.holds_all(result):
-            doc["images"] = shown
-            return
-        if "images" in self.spelling(result):
-            doc["images"] = []
-        if not shown:
-            return
-        known = doc.get("tool_call_id")
-        for block in images:
-            why = f"{self.name} has images in user turns only; written in a user turn"
-            if known is None:
-                w.log.approximated("tool_result.content", block.at, why)
-            else:
-                w.moved("tool_result.content", block.at, why)
-        mark = HOISTED.format(id=known if known is not None else doc.get("tool_name", ""))
-        hoisted.append({"role": "user", "content": mark, "images": shown})
 
-    def write_names(
-        self, doc: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: OllamaWriting
-    ) -> None:
-        """Which call and which tool a result is of. Templates of models want the tool."""
-        called = w.known.get(result.call_id) if result.call_id is not None else None
-        if result.call_id is not None:
-            doc["tool_call_id"] = result.call_id
-        if w.home:
-            if (name := spelling.get("tool_name", result.name)) is not None:
-                doc["tool_name"] = name
-            return
-        if result.name is not None and result.name == called:
-            w.log.approximated(
-                "tool_result.name",
-                result.at,
-                f"{self.name} has no name of a result beside the name of its call",
-            )
-        if (name := result.name or called) is not None:
+def write_call(d: Ollama, call: ToolCall, index: int, w: OllamaWriting) -> Json:
+    call = freeform.as_function(call, w.home)
+    out: dict[str, Json] = {}
+    if call.id is not None:
+        out["id"] = call.id
+        w.known[call.id] = call.name
+    spelling = d.spelling(call)
+    if "type" in spelling:
+        out["type"] = spelling["type"]
+    function: dict[str, Json] = {"name": call.name}
+    if "index" in spelling:
+        function["index"] = spelling["index"]
+    if spelling.get("arguments", "") is None:
+        pass
+    elif spelling.get("arguments") == "text":
+        function["arguments"] = call.arguments
+    elif w.home:
+        function["arguments"] = parse(call.arguments)
+    else:
+        function["arguments"] = object_of(call, w.log)
+    out["function"] = function
+    return d.emit(out, call, w.log)
+
+
+def holds_all(d: Ollama, result: ToolResult) -> bool:
+    """Whether a result holds its images itself, where most models do not see them."""
+    return d.spelling(result).get("images") is True
+
+
+def read_result(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str]) -> ToolResult:
+    content = maybe_str(doc, "content", at)
+    call_id, name = maybe_str(doc, "tool_call_id", at), maybe_str(doc, "tool_name", at)
+    failed, text = (None, None) if content is None else unmark_error(content)
+    spelling: dict[str, Json] = {}
+    if content is None:
+        spelling["content"] = "null" if "content" in doc else "absent"
+    if name is not None and call_id is not None and known.get(call_id) == name:
+        spelling["tool_name"] = name  # its call says so
+        name = None
+    images = [
+        read_image(data, f"{at}/images/{index}")
+        for index, data in enumerate(maybe_list(doc, "images", at) or ())
+    ]
+    if images:
+        spelling["images"] = True
+    elif doc.get("images") == []:
+        spelling["images"] = []
+    said = () if text is None else (Text(text, at=f"{at}/content"),)
+    return ToolResult(
+        call_id,
+        (*said, *images),
+        failed,
+        name,
+        at=at,
+        extras=d.keep(doc, ANSWERED, spelling or None),
+    )
+
+
+def write_result(d: Ollama, result: ToolResult, hoisted: list[Json], w: OllamaWriting) -> Json:
+    texts: list[tuple[Block, str]] = []
+    images: list[Media] = []
+    for block in result.content:
+        if isinstance(block, Media) and is_sendable(block):
+            images.append(block)
+        elif isinstance(block, Text):
+            texts += [(block, text) for text in texts_in(d, block, w)]
+        else:
+            w.log.dropped("tool_result.content", block.at, "a result is one text in ollama")
+            d.lose(block.extras, block.at, w.log)
+    said = join_result(d, texts, w)
+    if result.is_error:
+        w.moved(
+            "tool_result.error",
+            result.at,
+            f"{d.name} has no error flag; the text begins with '[tool error]'",
+        )
+        said = mark_error(said)
+    elif said is not None and is_marked(said):
+        w.moved(
+            "tool_result.error",
+            result.at,
+            "'[tool output]' is written before a text that looks like an error",
+        )
+        said = mark_plain(said)
+    spelling = d.spelling(result)
+    doc: dict[str, Json] = {"role": "tool"}
+    if said is not None:
+        doc["content"] = said
+    elif spelling.get("content") != "absent":
+        doc["content"] = None if "content" in spelling else ""
+    write_names(d, doc, result, spelling, w)
+    write_shown(d, doc, result, images, hoisted, w)
+    return d.emit(doc, result, w.log)
+
+
+def write_shown(
+    d: Ollama,
+    doc: dict[str, Json],
+    result: ToolResult,
+    images: list[Media],
+    hoisted: list[Json],
+    w: OllamaWriting,
+) -> None:
+    """Images of a result. Most models see only those of a user, so they get a turn of one."""
+    shown: list[Json] = [write_image(d, block, w) for block in images]
+    if holds_all(d, result):
+        doc["images"] = shown
+        return
+    if "images" in d.spelling(result):
+        doc["images"] = []
+    if not shown:
+        return
+    known = doc.get("tool_call_id")
+    for block in images:
+        why = f"{d.name} has images in user turns only; written in a user turn"
+        if known is None:
+            w.log.approximated("tool_result.content", block.at, why)
+        else:
+            w.moved("tool_result.content", block.at, why)
+    mark = HOISTED.format(id=known if known is not None else doc.get("tool_name", ""))
+    hoisted.append({"role": "user", "content": mark, "images": shown})
+
+
+def write_names(
+    d: Ollama, doc: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: OllamaWriting
+) -> None:
+    """Which call and which tool a result is of. Templates of models want the tool."""
+    called = w.known.get(result.call_id) if result.call_id is not None else None
+    if result.call_id is not None:
+        doc["tool_call_id"] = result.call_id
+    if w.home:
+        if (name := spelling.get("tool_name", result.name)) is not None:
             doc["tool_name"] = name
-
-    def texts_in(self, block: Block, w: Writing) -> list[str]:
-        """What a block says as text; what is no text is lost."""
-        found: list[str] = []
-        match block:
-            case Text():
-                found = [block.text]
-            case _:
-                self.omit(block, w.log)
-        self.lose(block.extras, block.at, w.log)
-        return found
-
-    def write_image(self, block: Media, w: Writing) -> str:
-        self.lose(block.extras, block.at, w.log)
-        return block.source.value
-
-    def join_result(self, texts: list[tuple[Block, str]], w: Writing) -> str | None:
-        """What a result says, as one text; empty texts beside others are left out."""
-        if not texts:
-            return None
-        worded = [number for number, (_, text) in enumerate(texts) if text]
-        first = worded[0] if worded else 0
-        for number, (block, text) in enumerate(texts):
-            if number == first:
-                continue
-            if text:
-                self.join_text(block.at, w.log)
-            else:
-                self.omit_text(block.at, w.log)
-        return "\n\n".join(text for _, text in texts if text)
-
-    # -- tools ------------------------------------------------------------------------------
-
-    def read_tools(self, doc: Json) -> Toolbox:
-        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
-
-    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        tools = (
-            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-            for index, doc in enumerate(as_list(docs, at))
+        return
+    if result.name is not None and result.name == called:
+        w.log.approximated(
+            "tool_result.name",
+            result.at,
+            f"{d.name} has no name of a result beside the name of its call",
         )
-        return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
-
-    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        function, where = need_dict(doc, "function", at), f"{at}/function"
-        kind = maybe_str(doc, "type", at)
-        spelling: dict[str, Json] | None = None if kind == "function" else {"type": kind}
-        if kind is None and "type" in doc:
-            spelling = {"type": "null"}
-        return Tool(
-            need_str(function, "name", where),
-            maybe_str(function, "description", where),
-            function.get("parameters"),
-            at=at,
-            schema_at="/function/parameters" if "parameters" in function else None,
-            extras=self.keep(
-                doc,
-                ("type",),
-                spelling,
-                partly={"function": ("name", "description", "parameters")},
-            ),
-        )
-
-    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
-        self.lose(tree.extras, tree.at, log)
-        return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
-
-    def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
-        return [self.write_tool(tool, w) for tool in tools]
-
-    def write_tool(self, tool: Tool, w: Writing) -> Json:
-        tool = freeform.as_function(tool, w.home)
-        function: dict[str, Json] = {"name": tool.name}
-        if tool.description is not None:
-            function["description"] = tool.description
-        if tool.schema is not None:
-            function["parameters"] = tool.schema if w.home else parameters(tool, w.log)
-        kind = self.spelling(tool).get("type", "function")
-        out: dict[str, Json] = {} if kind in (None, "null") else {"type": kind}
-        out["function"] = function
-        return self.emit(out, tool, w.log)
+    if (name := result.name or called) is not None:
+        doc["tool_name"] = name
 
 
-class Turn:
+def texts_in(d: Ollama, block: Block, w: Writing) -> list[str]:
+    """What a block says as text; what is no text is lost."""
+    found: list[str] = []
+    match block:
+        case Text():
+            found = [block.text]
+        case _:
+            d.omit(block, w.log)
+    d.lose(block.extras, block.at, w.log)
+    return found
+
+
+def read_tools(d: Ollama, doc: Json) -> Toolbox:
+    return Toolbox(read_tool_list(d, doc, ""), dialect=d.name)
+
+
+def write_tools(d: Ollama, tree: Toolbox, log: Ledger) -> Json:
+    d.lose(tree.extras, tree.at, log)
+    return write_tool_list(d, tree.tools, OllamaWriting(log, d.is_home(tree.dialect)))
+
+
+def read_tool_list(d: Ollama, docs: Json, at: str) -> tuple[Tool, ...]:
+    tools = (
+        read_tool(d, as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+        for index, doc in enumerate(as_list(docs, at))
+    )
+    return tuple(freeform.unwrap_tool(tool, d.name) for tool in tools)
+
+
+def write_tool_list(d: Ollama, tools: Sequence[Tool], w: Writing) -> list[Json]:
+    return [write_tool(d, tool, w) for tool in tools]
+
+
+def read_tool(d: Ollama, doc: dict[str, Json], at: str) -> Tool:
+    function, where = need_dict(doc, "function", at), f"{at}/function"
+    kind = maybe_str(doc, "type", at)
+    spelling: dict[str, Json] | None = None if kind == "function" else {"type": kind}
+    if kind is None and "type" in doc:
+        spelling = {"type": "null"}
+    return Tool(
+        need_str(function, "name", where),
+        maybe_str(function, "description", where),
+        function.get("parameters"),
+        at=at,
+        schema_at="/function/parameters" if "parameters" in function else None,
+        extras=d.keep(
+            doc, ("type",), spelling, partly={"function": ("name", "description", "parameters")}
+        ),
+    )
+
+
+def write_tool(d: Ollama, tool: Tool, w: Writing) -> Json:
+    tool = freeform.as_function(tool, w.home)
+    function: dict[str, Json] = {"name": tool.name}
+    if tool.description is not None:
+        function["description"] = tool.description
+    if tool.schema is not None:
+        function["parameters"] = tool.schema if w.home else parameters(tool, w.log)
+    kind = d.spelling(tool).get("type", "function")
+    out: dict[str, Json] = {} if kind in (None, "null") else {"type": kind}
+    out["function"] = function
+    return d.emit(out, tool, w.log)
+
+
+class OllamaTurn:
     """What one speaker says, sorted: reasoning, a text, images, calls."""
 
-    def __init__(self, dialect: Messages, role: Role, w: OllamaWriting) -> None:
+    def __init__(self, dialect: Ollama, role: Role, w: OllamaWriting) -> None:
         self.dialect = dialect
         self.role = role
         self.w = w
@@ -459,7 +472,7 @@ class Turn:
     def add(self, block: Block) -> None:
         w, dialect = self.w, self.dialect
         if isinstance(block, ToolCall) and self.role == "assistant":
-            self.calls.append(dialect.write_call(block, len(self.calls), w))
+            self.calls.append(write_call(dialect, block, len(self.calls), w))
         elif isinstance(block, Reasoning) and self.role == "assistant":
             dialect.lose(block.extras, block.at, w.log)
             if self.reasoning:
@@ -467,9 +480,9 @@ class Turn:
             self.reasoning.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
             assert isinstance(block, Media)
-            self.images.append(dialect.write_image(block, w))
+            self.images.append(write_image(dialect, block, w))
         else:
-            for text in dialect.texts_in(block, w):
+            for text in texts_in(dialect, block, w):
                 if text and any(self.texts):
                     dialect.join_text(block.at, w.log)
                 if not text:

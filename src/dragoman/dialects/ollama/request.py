@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ...core.fields import Field, Fields, flag, number, strings, whole
 from ...core.reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
@@ -10,7 +11,10 @@ from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import freeform
-from .messages import Messages, OllamaWriting
+from .messages import OllamaWriting, read_history, read_tool_list, write_history, write_tool_list
+
+if TYPE_CHECKING:
+    from . import Ollama
 
 
 def limit(doc: Mapping[str, Json], key: str, at: str) -> int | None:
@@ -35,101 +39,101 @@ FIELDS = Fields(
 )
 
 
-class Requests(Messages):
-    """Reading and writing requests."""
+def read_request(d: Ollama, doc: Json) -> Request:
+    doc = as_dict(doc, "")
+    spelling: dict[str, Json] = {}
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages")
+    tools = None
+    if doc.get("tools") is not None:
+        tools = read_tool_list(d, doc["tools"], "/tools")
+    partly: dict[str, tuple[str, ...]] = {}
+    params = read_params(doc, partly, spelling)
+    tree = Request(
+        maybe_str(doc, "model", ""),
+        tuple(messages),
+        tools,
+        None,
+        params,
+        dialect=d.name,
+        extras=d.keep(doc, FIELDS.taken, spelling or None, partly=partly),
+    )
+    return freeform.unwrap_calls(tree)
 
-    # -- reading ----------------------------------------------------------------------------
 
-    def read_request(self, doc: Json) -> Request:
-        doc = as_dict(doc, "")
-        spelling: dict[str, Json] = {}
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
-        tools = None
-        if doc.get("tools") is not None:
-            tools = self.read_tool_list(doc["tools"], "/tools")
-        partly: dict[str, tuple[str, ...]] = {}
-        params = self.read_params(doc, partly, spelling)
-        tree = Request(
-            maybe_str(doc, "model", ""),
-            tuple(messages),
-            tools,
-            None,
-            params,
-            dialect=self.name,
-            extras=self.keep(doc, FIELDS.taken, spelling or None, partly=partly),
-        )
-        return freeform.unwrap_calls(tree)
+def write_request(d: Ollama, tree: Request, log: Ledger) -> Json:
+    w = OllamaWriting(log, d.is_home(tree.dialect))
+    out: dict[str, Json] = {}
+    if tree.model is not None:
+        out["model"] = tree.model
+    out["messages"] = write_history(d, tree.messages, w)
+    if tree.tools is not None:
+        tools = write_tool_list(d, tree.tools, w)
+        if tools or w.home:
+            out["tools"] = tools
+    write_params(d, out, tree, w)
+    return d.emit(out, tree, log)
 
-    def read_params(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]], spelling: dict[str, Json]
-    ) -> Params:
-        ats: dict[str, str] = {}
-        given = FIELDS.read(doc, ats, spelling, set(), partly)
-        stream = maybe_bool(doc, "stream", "")
-        if stream is None:  # which means that it is wanted
-            spelling["stream"] = "absent"
-            ats["stream"] = "/messages"
-        return Params(
-            **given,
-            output=self.read_output(doc.get("format")),
-            thinking=self.read_thinking(doc.get("think")),
-            stream=None if stream is False else True,  # not to stream is silence elsewhere
-            ats=ats,
-        )
 
-    def read_output(self, form: Json) -> OutputFormat | None:
-        if form is None or form == "":
-            return None
-        if form == "json":
-            return OutputFormat("json", at="/format")
-        if form.__class__ is not dict:
-            expected("'json' or a schema", form, "/format")
-        return OutputFormat("schema", schema=form, at="/format", schema_at="")
+def read_params(
+    doc: dict[str, Json], partly: dict[str, tuple[str, ...]], spelling: dict[str, Json]
+) -> Params:
+    ats: dict[str, str] = {}
+    given = FIELDS.read(doc, ats, spelling, set(), partly)
+    stream = maybe_bool(doc, "stream", "")
+    if stream is None:  # which means that it is wanted
+        spelling["stream"] = "absent"
+        ats["stream"] = "/messages"
+    return Params(
+        **given,
+        output=read_output(doc.get("format")),
+        thinking=read_thinking(doc.get("think")),
+        stream=None if stream is False else True,  # not to stream is silence elsewhere
+        ats=ats,
+    )
 
-    def read_thinking(self, think: Json) -> Thinking | None:
-        if think is None:
-            return None
-        if think.__class__ is bool:
-            return Thinking("on" if think else "off", at="/think")
-        return Thinking(effort=as_str(think, "/think"), at="/think")
 
-    # -- writing ----------------------------------------------------------------------------
+def write_params(d: Ollama, out: dict[str, Json], tree: Request, w: Writing) -> None:
+    spelling = d.spelling(tree)
+    params = FIELDS.write(out, tree.params, w, d.name, spelling)
+    if "stream" not in spelling:
+        out["stream"] = tree.params.stream or False  # ollama streams unless told not to
+    if params is None:
+        return
+    if params.thinking is not None:
+        write_thinking(d, out, params.thinking, w)
+    if params.output is not None:
+        write_output(d, out, params.output, w)
+    d.lose(params.extras, params.at, w.log)
 
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = OllamaWriting(log, self.is_home(tree.dialect))
-        out: dict[str, Json] = {}
-        if tree.model is not None:
-            out["model"] = tree.model
-        out["messages"] = self.write_history(tree.messages, w)
-        if tree.tools is not None:
-            tools = self.write_tool_list(tree.tools, w)
-            if tools or w.home:
-                out["tools"] = tools
-        self.write_params(out, tree, w)
-        return self.emit(out, tree, log)
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        spelling = self.spelling(tree)
-        params = FIELDS.write(out, tree.params, w, self.name, spelling)
-        if "stream" not in spelling:
-            out["stream"] = tree.params.stream or False  # ollama streams unless told not to
-        if params is None:
-            return
-        if params.thinking is not None:
-            self.write_thinking(out, params.thinking, w)
-        if params.output is not None:
-            self.write_output(out, params.output, w)
-        self.lose(params.extras, params.at, w.log)
+def read_output(form: Json) -> OutputFormat | None:
+    if form is None or form == "":
+        return None
+    if form == "json":
+        return OutputFormat("json", at="/format")
+    if form.__class__ is not dict:
+        expected("'json' or a schema", form, "/format")
+    return OutputFormat("schema", schema=form, at="/format", schema_at="")
 
-    def write_thinking(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        self.lose(config.extras, config.at, w.log)
-        if config.effort is not None and config.mode != "off":
-            out["think"] = config.effort
-        elif config.mode is not None:
-            out["think"] = config.mode != "off"
 
-    def write_output(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
-        self.lose(form.extras, form.at, w.log)
-        if form.kind == "text":
-            return
-        out["format"] = form.schema if form.kind == "schema" else "json"
+def write_output(d: Ollama, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
+    d.lose(form.extras, form.at, w.log)
+    if form.kind == "text":
+        return
+    out["format"] = form.schema if form.kind == "schema" else "json"
+
+
+def read_thinking(think: Json) -> Thinking | None:
+    if think is None:
+        return None
+    if think.__class__ is bool:
+        return Thinking("on" if think else "off", at="/think")
+    return Thinking(effort=as_str(think, "/think"), at="/think")
+
+
+def write_thinking(d: Ollama, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+    d.lose(config.extras, config.at, w.log)
+    if config.effort is not None and config.mode != "off":
+        out["think"] = config.effort
+    elif config.mode is not None:
+        out["think"] = config.mode != "off"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core import heads
@@ -24,9 +26,13 @@ from ...model import (
     Response,
     Usage,
 )
+from . import messages
 from .dates import date_of, seconds_of
 from .messages import OllamaWriting
-from .request import Requests
+
+if TYPE_CHECKING:
+    from . import Ollama
+
 
 # https://github.com/ollama/ollama/blob/main/docs/api.md
 STOPS = Stops(
@@ -39,107 +45,106 @@ COUNTS = Counts({"prompt_eval_count": INPUT, "eval_count": OUTPUT}, omits=True)
 RESPONSE_KEYS = frozenset({"model", "created_at", "message", "done", "done_reason", *COUNTS.rows})
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: Ollama, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if doc.get("error") is not None and doc.get("message") is None:
+        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
+    spelling: dict[str, Json] = {}
+    taken = set(RESPONSE_KEYS)
+    created, date = None, maybe_str(doc, "created_at", "")
+    if date is not None:
+        created = seconds_of(date)
+        if created is None:
+            taken.discard("created_at")
+        elif date_of(created) != date:
+            spelling["created_at"] = date
+    if doc.get("done") is not True:
+        spelling["done"] = doc.get("done", "absent")
+    return Response(
+        None,
+        maybe_str(doc, "model", ""),
+        (read_candidate(d, doc),),
+        read_counts(d, doc),
+        created,
+        dialect=d.name,
+        extras=d.keep(doc, taken, spelling or None),
+    )
 
-    stops = STOPS
-    counts = COUNTS
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if doc.get("error") is not None and doc.get("message") is None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        spelling: dict[str, Json] = {}
-        taken = set(RESPONSE_KEYS)
-        created, date = None, maybe_str(doc, "created_at", "")
-        if date is not None:
-            created = seconds_of(date)
-            if created is None:
-                taken.discard("created_at")
-            elif date_of(created) != date:
-                spelling["created_at"] = date
-        if doc.get("done") is not True:
-            spelling["done"] = doc.get("done", "absent")
-        return Response(
-            None,
-            maybe_str(doc, "model", ""),
-            (self.read_candidate(doc),),
-            self.read_counts(doc),
-            created,
-            dialect=self.name,
-            extras=self.keep(doc, taken, spelling or None),
-        )
+def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
+    w = OllamaWriting(log, d.is_home(tree.dialect), answer=True)
+    spelling = d.spelling(tree)
+    out: dict[str, Json] = {}
+    write_head(d, out, tree, w)
+    first = heads.only_candidate(d, tree, log)
+    out["message"] = write_answer(d, first, w)
+    out["done"] = spelling.get("done", True)
+    if out["done"] == "absent":
+        del out["done"]
+    if (word := d.stop_word(first, w)) is not None:
+        out["done_reason"] = word
+    if not w.home:
+        d.lose(first.extras, first.at, log)
+    if tree.usage is not None:
+        out |= d.write_usage(tree.usage, w)
+    return d.emit(out, tree, log)
 
-    def read_candidate(self, doc: dict[str, Json]) -> Candidate:
-        said = need_dict(doc, "message", "")
-        message = self.read_turn(said, "assistant", "/message", answer=True)
-        if (role := maybe_str(said, "role", message.at)) != "assistant":
-            extras = self.respell(message.extras, role=role)
-            message = Message("assistant", message.content, at=message.at, extras=extras)
-        stop = self.stop_of(maybe_str(doc, "done_reason", ""), message)
-        return Candidate(message, stop, at="")
 
-    def read_counts(self, doc: dict[str, Json]) -> Usage | None:
-        """The usage, whose counts are fields of the response."""
-        said = {key: doc[key] for key in COUNTS.rows if doc.get(key) is not None}
-        if not said:
-            return None
-        return replace(self.read_usage(said, ""), at=f"/{next(iter(said))}")
+def write_head(d: Ollama, out: dict[str, Json], tree: Response, w: OllamaWriting) -> None:
+    heads.put_model(d, out, tree, w)
+    heads.put_created(d, out, "created_at", tree, w, date_of)
+    if tree.created is not None:
+        out["created_at"] = d.spelling(tree).get("created_at", out["created_at"])
+        if seconds_of(out["created_at"]) != tree.created:
+            heads.round_date("microseconds", tree, d, w.log)
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = OllamaWriting(log, self.is_home(tree.dialect), answer=True)
-        spelling = self.spelling(tree)
-        out: dict[str, Json] = {}
-        self.write_head(out, tree, w)
-        first = heads.only_candidate(self, tree, log)
-        out["message"] = self.write_answer(first, w)
-        out["done"] = spelling.get("done", True)
-        if out["done"] == "absent":
-            del out["done"]
-        if (word := self.stop_word(first, w)) is not None:
-            out["done_reason"] = word
-        if not w.home:
-            self.lose(first.extras, first.at, log)
-        if tree.usage is not None:
-            out |= self.write_usage(tree.usage, w)
-        return self.emit(out, tree, log)
 
-    def write_head(self, out: dict[str, Json], tree: Response, w: OllamaWriting) -> None:
-        heads.put_model(self, out, tree, w)
-        heads.put_created(self, out, "created_at", tree, w, date_of)
-        if tree.created is not None:
-            out["created_at"] = self.spelling(tree).get("created_at", out["created_at"])
-            if seconds_of(out["created_at"]) != tree.created:
-                heads.round_date("microseconds", tree, self, w.log)
+def write_answer(d: Ollama, candidate: Candidate, w: OllamaWriting) -> Json:
+    doc = messages.write_turn(d, candidate.message, w)
+    if "role" in (spelling := d.spelling(candidate.message)):
+        doc["role"] = spelling["role"]
+        if doc["role"] is None and not has_blank(candidate.message, "role"):
+            del doc["role"]
+    return doc
 
-    def write_answer(self, candidate: Candidate, w: OllamaWriting) -> Json:
-        doc = self.write_turn(candidate.message, w)
-        if "role" in (spelling := self.spelling(candidate.message)):
-            doc["role"] = spelling["role"]
-            if doc["role"] is None and not has_blank(candidate.message, "role"):
-                del doc["role"]
-        return doc
 
-    # -- errors -----------------------------------------------------------------------------
+def read_candidate(d: Ollama, doc: dict[str, Json]) -> Candidate:
+    said = need_dict(doc, "message", "")
+    message = messages.read_turn(d, said, "assistant", "/message", answer=True)
+    if (role := maybe_str(said, "role", message.at)) != "assistant":
+        extras = d.respell(message.extras, role=role)
+        message = Message("assistant", message.content, at=message.at, extras=extras)
+    stop = d.stop_of(maybe_str(doc, "done_reason", ""), message)
+    return Candidate(message, stop, at="")
 
-    def read_error(self, doc: Json) -> Failure:
-        doc = as_dict(doc, "")
-        said = doc.get("error")
-        if said.__class__ is not str:  # from a proxy, perhaps
-            inner = said.get("message") if said.__class__ is dict else None
-            words = inner if inner.__class__ is str else ""
-            extras = Extras(self.name, doc, spelling={"whole": True})
-            return Failure("other", words, dialect=self.name, extras=extras)
-        return Failure(kind_of(said), said, dialect=self.name, extras=self.keep(doc, ("error",)))
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        if self.spelling(tree).get("whole") and tree.extras is not None:
-            return tree.extras.fields
-        if not self.is_home(tree.dialect):
-            if tree.type is not None or kind_of(tree.message) != tree.kind:
-                self.lack("error.type", tree.at, log)
-            self.note_error(tree, log)
-        return self.emit({"error": tree.message}, tree, log)
+def read_counts(d: Ollama, doc: dict[str, Json]) -> Usage | None:
+    """The usage, whose counts are fields of the response."""
+    said = {key: doc[key] for key in COUNTS.rows if doc.get(key) is not None}
+    if not said:
+        return None
+    return replace(d.read_usage(said, ""), at=f"/{next(iter(said))}")
+
+
+def read_error(d: Ollama, doc: Json) -> Failure:
+    doc = as_dict(doc, "")
+    said = doc.get("error")
+    if said.__class__ is not str:  # from a proxy, perhaps
+        inner = said.get("message") if said.__class__ is dict else None
+        words = inner if inner.__class__ is str else ""
+        extras = Extras(d.name, doc, spelling={"whole": True})
+        return Failure("other", words, dialect=d.name, extras=extras)
+    return Failure(kind_of(said), said, dialect=d.name, extras=d.keep(doc, ("error",)))
+
+
+def write_error(d: Ollama, tree: Failure, log: Ledger) -> Json:
+    if d.spelling(tree).get("whole") and tree.extras is not None:
+        return tree.extras.fields
+    if not d.is_home(tree.dialect):
+        if tree.type is not None or kind_of(tree.message) != tree.kind:
+            d.lack("error.type", tree.at, log)
+        d.note_error(tree, log)
+    return d.emit({"error": tree.message}, tree, log)
 
 
 def kind_of(message: str) -> ErrorKind:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
@@ -17,6 +17,10 @@ from ...lint.evidence import (
     weigh_messages,
 )
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import Ollama
+
 
 REQUEST = {"options": 0.7, "keep_alive": 0.9, "think": 0.8, "format": 0.6}
 FOREIGN = {
@@ -35,21 +39,18 @@ LOOK = Look(
 is_missing = re.compile(r"model ['\"][^'\"]+['\"] not found.*").fullmatch
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield request(doc)
-                if "model" not in doc:
-                    yield history(doc["messages"])
-            elif doc.get("message").__class__ is dict and "done" in doc:
-                yield response(doc)
-            elif doc.get("error").__class__ is str and is_missing(doc["error"]):
-                yield "error", 0.6, ("an error that is nothing but a text, on a missing model",)
-        elif is_list_of_objects(doc) and "role" in doc[0]:
-            yield history(doc)
+def sniff(d: Ollama, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield request(doc)
+            if "model" not in doc:
+                yield history(doc["messages"])
+        elif doc.get("message").__class__ is dict and "done" in doc:
+            yield response(doc)
+        elif doc.get("error").__class__ is str and is_missing(doc["error"]):
+            yield "error", 0.6, ("an error that is nothing but a text, on a missing model",)
+    elif is_list_of_objects(doc) and "role" in doc[0]:
+        yield history(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:

@@ -16,10 +16,12 @@ from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...streams.base import InTurns, Said, StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open
 from ...streams.framing import Frame
+from . import messages, response
 from .messages import OllamaWriting
 
 if TYPE_CHECKING:
     from . import Ollama
+
 
 TEXTS = ("thinking", "content")
 FIRST = ("model", "created_at")  # of these the first holds, of others the last
@@ -44,7 +46,7 @@ class OllamaReader(StreamReader):
     def read(self, frame: Frame) -> Sequence[Event]:
         doc = self.parse(frame)
         if doc.get("error") is not None:
-            return self.fail(self.dialect.read_error(doc))
+            return self.fail(response.read_error(self.dialect, doc))
         events: list[Event] = []
         message = as_dict(doc.get("message") or {}, "/message")
         fields = {k: v for k, v in doc.items() if k != "message"}
@@ -103,20 +105,20 @@ class OllamaReader(StreamReader):
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:
         number = len(self.calls)
-        call = self.dialect.read_call(doc, number, f"/message/tool_calls/{number}")
+        call = messages.read_call(self.dialect, doc, number, f"/message/tool_calls/{number}")
         self.calls.append(doc)
         self.shut(events)
         index = self.enter(replace(call, arguments=""), events)
         events += (Delta(index, call.arguments), Close(index))
 
     def show(self, data: Json, events: list[Event]) -> None:
-        block = self.dialect.read_image(data, f"/message/images/{len(self.images)}")
+        block = messages.read_image(data, f"/message/images/{len(self.images)}")
         self.images.append(data)
         self.shut(events)
         events.append(Close(self.enter(block, events)))
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response(self.document())
+        tree = response.read_response(self.dialect, self.document())
         candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
         return replace(tree, candidates=tuple(candidates))
 
@@ -206,7 +208,7 @@ class OllamaWriter(InTurns):
         if (found := self.called.pop(index, None)) is None:
             return b""
         call = replace(found[0], arguments="".join(found[1]))
-        doc = self.dialect.write_call(call, self.count, self.w)
+        doc = messages.write_call(self.dialect, call, self.count, self.w)
         self.count += 1
         self.said.add("tool_calls")
         return self.line({"role": "assistant", "content": "", "tool_calls": [doc]})

@@ -16,10 +16,11 @@ from ...core.reading import compact
 from ...core.writing import Writing, object_of
 from ...errors import Malformed
 from ...model import Block, Json, Message, Raw, Role, Text, ToolCall, ToolResult
+from . import parts
 
 if TYPE_CHECKING:
-    from .read_messages import ReadMessages
-    from .write_messages import WriteMessages
+    from . import OpenAIChat
+
 
 CALL, RESULT = "tool_use", "tool_result"
 PART = "part"
@@ -40,7 +41,7 @@ def kind_of(block: Block) -> Json:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def read_spoken(chat: ReadMessages, blocks: Sequence[Block]) -> tuple[Block, ...]:
+def read_spoken(chat: OpenAIChat, blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The assistant's content: its calls as calls, and what is unknown marked as a part of it."""
     return tuple(
         block
@@ -52,12 +53,12 @@ def read_spoken(chat: ReadMessages, blocks: Sequence[Block]) -> tuple[Block, ...
     )
 
 
-def read_call(chat: ReadMessages, part: Raw) -> Block:
+def read_call(chat: OpenAIChat, part: Raw) -> Block:
     doc, at = part.payload, part.at
     call_id, name, given = (doc.get(key) for key in ("id", "name", "input"))
     if (call_id.__class__, name.__class__, given.__class__) != (str, str, dict):
         return replace(part, extras=chat.respell(None, part=True))
-    cache, _ = chat.read_cache(doc, at)
+    cache, _ = parts.read_cache(chat, doc, at)
     extras = chat.keep(doc, CALL_KEYS, {PART: doc})
     return ToolCall(call_id, name, compact(given), cache=cache, at=at, extras=extras)
 
@@ -66,7 +67,7 @@ def has_results(message: Message) -> bool:
     return message.name is None and any(kind_of(block) == RESULT for block in message.content)
 
 
-def cut(chat: ReadMessages, message: Message) -> list[Message]:
+def cut(chat: OpenAIChat, message: Message) -> list[Message]:
     """The results of a user's message as messages of their own, and what is said around them."""
     pieces: list[tuple[Role, list[Block]]] = []
     for block in message.content:
@@ -93,7 +94,7 @@ def cut(chat: ReadMessages, message: Message) -> list[Message]:
     ]
 
 
-def read_result(chat: ReadMessages, part: Raw) -> Block:
+def read_result(chat: OpenAIChat, part: Raw) -> Block:
     doc, at = part.payload, part.at
     content, where = doc.get("content"), f"{at}/content"
     blocks: tuple[Block, ...] = ()
@@ -101,7 +102,7 @@ def read_result(chat: ReadMessages, part: Raw) -> Block:
         blocks = (Text(content, at=where),)
     elif content.__class__ is list:
         try:
-            blocks = tuple(chat.read_parts(content, where))
+            blocks = tuple(parts.read_parts(chat, content, where))
         except Malformed:
             return part
     if doc.get("tool_use_id").__class__ is not str or content.__class__ not in (
@@ -112,9 +113,9 @@ def read_result(chat: ReadMessages, part: Raw) -> Block:
         return part
     failed: bool | None = doc.get("is_error")
     if failed.__class__ is not bool:
-        marked, blocks = chat.read_failed(blocks, {})
+        marked, blocks = parts.read_failed(blocks, {})
         failed = True if marked else None
-    cache, _ = chat.read_cache(doc, at)
+    cache, _ = parts.read_cache(chat, doc, at)
     extras = chat.keep(doc, RESULT_KEYS, {PART: doc})
     return ToolResult(doc["tool_use_id"], blocks, failed, cache=cache, at=at, extras=extras)
 
@@ -122,27 +123,26 @@ def read_result(chat: ReadMessages, part: Raw) -> Block:
 # -- writing, in the same dialect -----------------------------------------------------------------
 
 
-def write_message(chat: WriteMessages, message: Message, out: list[Json], w: Writing) -> bool:
+def write_message(chat: OpenAIChat, message: Message, out: list[Json], w: Writing) -> bool:
     """A piece of a message that was cut, where it stood; False for any other message."""
     place = None if message.extras is None else chat.spelling(message).get(INLINE)
     if place is None:
         return False
-    parts = chat.write_parts(message.content, w)
+    content = parts.write_parts(chat, message.content, w)
     last = out[-1] if out and place == "more" else {}
     if last.get("role") == "user" and last["content"].__class__ is list:
-        last["content"] += parts
+        last["content"] += content
     else:
-        out.append(chat.emit({"role": "user", "content": parts}, message, w.log))
+        out.append(chat.emit({"role": "user", "content": content}, message, w.log))
     return True
 
 
-def write_part(chat: WriteMessages, block: ToolCall | ToolResult, w: Writing) -> Json:
+def write_part(chat: OpenAIChat, block: ToolCall | ToolResult, w: Writing) -> Json:
     """The part as it was, or what it has become."""
     doc = chat.spelling(block)[PART]
     part = Raw(chat.name, doc, at=block.at)
-    reader: ReadMessages = chat  # type: ignore[assignment]
     read = read_call if isinstance(block, ToolCall) else read_result
-    if read(reader, part) == block:
+    if read(chat, part) == block:
         return doc
     if isinstance(block, ToolCall):
         new: dict[str, Json] = {"type": CALL, "id": block.id, "name": block.name}
@@ -150,7 +150,7 @@ def write_part(chat: WriteMessages, block: ToolCall | ToolResult, w: Writing) ->
     said = [b.text for b in block.content if isinstance(b, Text)]
     new = {"type": RESULT, "tool_use_id": block.call_id, "content": "\n".join(said)}
     if len(said) != len(block.content) or len(said) > 1:
-        new["content"] = chat.write_parts(block.content, w)
+        new["content"] = parts.write_parts(chat, block.content, w)
     if block.is_error is not None:
         new["is_error"] = block.is_error
     return new

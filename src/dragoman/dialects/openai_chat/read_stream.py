@@ -41,15 +41,16 @@ from ...model import (
 from ...streams.base import Keys, Said, StreamReader, is_complete
 from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Signed, hollow
 from ...streams.framing import Frame
-from . import gateways
+from . import assistant, gateways, parts, response, signing
+from .assistant import THINKING_KEYS
 from .gateways import BLOCKS
-from .read_messages import THINKING_KEYS
 from .response import error_beside
 from .signing import KEY as SIGNED
 from .signing import litellm_signature, signature_of
 
 if TYPE_CHECKING:
     from . import OpenAIChat
+
 
 DONE = b"[DONE]"
 APART = ("choices", "error")  # read by themselves
@@ -83,7 +84,7 @@ class UsualChoice(Struct, forbid_unknown_fields=True):
     native_finish_reason: None = None
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class ChatUsual(Struct, forbid_unknown_fields=True):
     """Nearly every chunk there is. Anything more in it, and it is read with care."""
 
     choices: list[UsualChoice]
@@ -98,7 +99,7 @@ class Usual(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(ChatUsual).decode
 
 # The parts of a speech, and what of its block they add to.
 SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
@@ -309,7 +310,7 @@ class ChatReader(StreamReader):
         self, speaker: Speaker, part: dict[str, Json], at: str, events: list[Event]
     ) -> None:
         """A part that is not text comes whole."""
-        block = self.dialect.read_parts([part], at)[0]
+        block = parts.read_parts(self.dialect, [part], at)[0]
         self.announce(speaker, "content")
         self.close_before(speaker, events)
         where = f"/choices/{speaker.number}/message/content/{self.nth_part(speaker)}"
@@ -492,7 +493,7 @@ class ChatReader(StreamReader):
 
     def call_block(self, speaker: Speaker, call: dict[str, Json], at: str) -> Block:
         """What is known of a call when it begins."""
-        return self.dialect.read_call(with_arguments(call, ""), at)
+        return assistant.read_call(self.dialect, with_arguments(call, ""), at)
 
     def number_of(self, speaker: Speaker, doc: dict[str, Json], at: str) -> int:
         """Which call a delta belongs to."""
@@ -557,7 +558,7 @@ class ChatReader(StreamReader):
         if not begun and call.get("name"):
             self.close_before(speaker, events)
             at = f"/choices/{speaker.number}/message/function_call"
-            block = self.dialect.read_legacy_call({**call, "arguments": ""}, at)
+            block = assistant.read_legacy_call(self.dialect, {**call, "arguments": ""}, at)
             self.begin_block(speaker, "function_call", hollow(block), events)
         if text:
             if "function_call" in speaker.ended:
@@ -570,7 +571,7 @@ class ChatReader(StreamReader):
         known = speaker.annotations
         for number, doc in enumerate(docs, len(known)):
             at = f"/choices/{speaker.number}/message/annotations/{number}"
-            cite = self.dialect.read_annotation(as_dict(doc, at), at)
+            cite = parts.read_annotation(self.dialect, as_dict(doc, at), at)
             if "content" in speaker.open:
                 events.append(Cite(speaker.open["content"], cite))
             else:
@@ -625,7 +626,7 @@ class ChatReader(StreamReader):
             return
         speaker.signed = True
         at = f"/choices/{speaker.number}/message/content"
-        block = Text("", at=at, extras=self.dialect.signed(None, found))
+        block = Text("", at=at, extras=signing.signed(self.dialect, None, found))
         self.add_signed(speaker, block, said, events)
 
     def add_signed(self, speaker: Speaker, block: Block, said: bool, events: list[Event]) -> None:
@@ -670,7 +671,7 @@ class ChatReader(StreamReader):
 
     def silent(self) -> Response:
         """The answer as it is known, without what it says."""
-        tree = self.dialect.read_response(self.document())
+        tree = response.read_response(self.dialect, self.document())
         assert isinstance(tree, Response)
         candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
         return replace(tree, candidates=tuple(candidates))
@@ -718,7 +719,7 @@ class ChatReader(StreamReader):
             message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
-        if not speaker.heard and self.dialect.is_filtered(choice):
+        if not speaker.heard and response.is_filtered(self.dialect, choice):
             del choice["message"]
         return choice
 

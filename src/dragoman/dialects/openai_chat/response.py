@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from ...core.reading import (
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing, drop_empty_texts, has_blank, is_empty_text
+from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -37,7 +38,10 @@ from ...model import (
     ToolCall,
 )
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
-from .request import Requests
+
+if TYPE_CHECKING:
+    from . import OpenAIChat
+
 
 # https://platform.openai.com/docs/api-reference/chat/object
 STOPS = Stops(
@@ -80,306 +84,304 @@ COUNTS = Counts(
 )
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: OpenAIChat, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if d.is_failure(doc):
+        return Response(None, None, (), failure=d.read_error(doc), dialect=d.name)
+    choices = [
+        as_dict(choice, f"/choices/{index}")
+        for index, choice in enumerate(need_list(doc, "choices", ""))
+    ]
+    spelling: dict[str, Json] = {}
+    failure, taken = None, RESPONSE_KEYS
+    if (found := error_beside(doc, choices, d.error_is_a_stop)) is not None:
+        place, error = found
+        failure, spelling["beside"] = d.read_error(error), place
+        if place.__class__ is int:
+            choices[place] = {k: v for k, v in choices[place].items() if k != "error"}
+            failure = replace(failure, at=f"/choices/{place}")
+        elif place == "answer":
+            taken = RESPONSE_KEYS | {"error"}
+    candidates = tuple(d.read_choice_of_answer(c, i) for i, c in enumerate(choices))
+    usage = maybe_dict(doc, "usage", "")
+    if doc.get("object") != "chat.completion":
+        spelling["object"] = doc.get("object")
+    return Response(
+        maybe_str(doc, "id", ""),
+        maybe_str(doc, "model", ""),
+        candidates,
+        None if usage is None else d.read_usage(usage, "/usage"),
+        maybe_number(doc, "created", ""),
+        failure=failure,
+        service_tier=maybe_str(doc, "service_tier", ""),
+        dialect=d.name,
+        extras=d.keep(doc, taken, spelling),
+    )
 
-    counts = COUNTS
-    stops = STOPS
-    error_is_a_stop: ClassVar[bool] = False
-    """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
-    errors: ClassVar[dict[str, ErrorKind]] = ERRORS
-    error_types: ClassVar[dict[ErrorKind, str]] = ERROR_TYPES
-    fills_silence: ClassVar[bool] = True
-    """Whether a response made of an empty output has words that say so."""
-    says_status: ClassVar[bool] = False
-    """Whether the code of an error is a number."""
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if self.is_failure(doc):
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        choices = [
-            as_dict(choice, f"/choices/{index}")
-            for index, choice in enumerate(need_list(doc, "choices", ""))
-        ]
-        spelling: dict[str, Json] = {}
-        failure, taken = None, RESPONSE_KEYS
-        if (found := error_beside(doc, choices, self.error_is_a_stop)) is not None:
-            place, error = found
-            failure, spelling["beside"] = self.read_error(error), place
-            if place.__class__ is int:
-                choices[place] = {k: v for k, v in choices[place].items() if k != "error"}
-                failure = replace(failure, at=f"/choices/{place}")
-            elif place == "answer":
-                taken = RESPONSE_KEYS | {"error"}
-        candidates = tuple(self.read_choice_of_answer(c, i) for i, c in enumerate(choices))
-        usage = maybe_dict(doc, "usage", "")
-        if doc.get("object") != "chat.completion":
-            spelling["object"] = doc.get("object")
-        return Response(
-            maybe_str(doc, "id", ""),
-            maybe_str(doc, "model", ""),
-            candidates,
-            None if usage is None else self.read_usage(usage, "/usage"),
-            maybe_number(doc, "created", ""),
-            failure=failure,
-            service_tier=maybe_str(doc, "service_tier", ""),
-            dialect=self.name,
-            extras=self.keep(doc, taken, spelling),
-        )
+def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
+    w = d.writing(log, tree.dialect, answer=True)
+    spelling = d.spelling(tree)
+    out: dict[str, Json] = {}
+    write_head(d, out, tree, w)
+    if "object" in spelling:
+        out["object"] = spelling["object"]
+        if out["object"] is None:
+            del out["object"]
+    out["choices"] = [
+        d.write_candidate(candidate, index, w) for index, candidate in enumerate(tree.candidates)
+    ]
+    if d.fills_silence and tree.dialect in ITEMIZED:
+        fill_silence(d, out["choices"], tree, log)
+    d.put_usage(out, tree, w)
+    if tree.service_tier is not None:
+        d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
+    if tree.failure is not None:
+        write_beside_answer(d, out, tree.failure, spelling["beside"], log)
+    return d.emit(out, tree, log)
 
-    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
-        at = f"/choices/{index}"
-        if doc.get("message") is None and self.is_filtered(doc):
-            found = self.read_choice_of_answer({**doc, "message": FILTERED}, index)
-            message = replace(found.message, at=at)
-            blanks = {"message": None} if "message" in doc else {}
-            said = self.respell(found.extras, message=None)
-            said = replace(said, blanks=said.blanks | blanks)
-            return replace(found, message=message, extras=said)
-        message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
-        message = self.without_empty_texts(message)
-        if (role := maybe_str(doc["message"], "role", message.at)) != "assistant":
-            message = Message(
-                "assistant", message.content, message.name, at=message.at,
-                extras=self.respell(message.extras, role=role),
-            )  # fmt: skip
-        spelling: dict[str, Json] = {}
-        if doc.get("index").__class__ is not int or doc["index"] != index:
-            spelling["index"] = doc.get("index")
-        word = maybe_str(doc, "finish_reason", at)
-        stop = self.stop_of(word, message)
-        taken = ("index", "message", "finish_reason", "logprobs")
-        kept = self.keep(doc, taken, spelling)
-        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
 
-    def is_filtered(self, doc: dict[str, Json]) -> bool:
-        """Whether a filter has stopped a choice, which may then have no message (Azure)."""
-        word = doc.get("finish_reason")
-        return word.__class__ is str and self.stops.meanings.get(word) == "filter"
+def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger) -> None:
+    """What stands for an output without a message and a call: "[No response generated]"."""
+    for choice, candidate in zip(choices, tree.candidates, strict=True):
+        said = (value for key, value in choice["message"].items() if key != "role")
+        ended = candidate.stop is not None and candidate.stop.reason not in UNDER_WAY
+        if ended and all(value is None for value in said):
+            choice["message"]["content"] = NO_RESPONSE
+            why = f"a response without output is {NO_RESPONSE!r} in {d.name}"
+            log.approximated("message.empty", candidate.message.at, why)
 
-    def without_empty_texts(self, message: Message) -> Message:
-        """``"content": ""`` says no more than null: many servers put it beside calls."""
-        blocks = message.content
-        empty = [block.at[len(message.at) + 1 :] for block in blocks if is_empty_text(block)]
-        if not empty or not set(empty) <= EMPTY_KEYS:
-            return message
-        content = tuple(block for block in blocks if not is_empty_text(block))
-        spelling = dict.fromkeys(empty, "empty")
-        return replace(message, content=content, extras=self.respell(message.extras, **spelling))
 
-    def holds_failure(self, tree: Response) -> bool:
-        return "beside" in self.spelling(tree)  # as some servers have it
+def write_beside_answer(
+    d: OpenAIChat, out: dict[str, Json], failure: Failure, place: Json, log: Ledger
+) -> None:
+    """The error of an answer that failed half way, where it stood."""
+    if place == "answer":
+        out["error"] = d.write_error(failure, log)["error"]
+    elif place.__class__ is int:
+        out["choices"][place]["error"] = d.write_error(failure, log)["error"]
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        spelling = self.spelling(tree)
-        out: dict[str, Json] = {}
-        self.write_head(out, tree, w)
-        if "object" in spelling:
-            out["object"] = spelling["object"]
-            if out["object"] is None:
-                del out["object"]
-        out["choices"] = [
-            self.write_candidate(candidate, index, w)
-            for index, candidate in enumerate(tree.candidates)
-        ]
-        if self.fills_silence and tree.dialect in ITEMIZED:
-            self.fill_silence(out["choices"], tree, log)
-        self.put_usage(out, tree, w)
-        if tree.service_tier is not None:
-            self.fields["service_tier"].write(out, tree.service_tier, tree.at, w, self.name)
-        if tree.failure is not None:
-            self.write_beside_answer(out, tree.failure, spelling["beside"], log)
-        return self.emit(out, tree, log)
 
-    def fill_silence(self, choices: list[Json], tree: Response, log: Ledger) -> None:
-        """What stands for an output without a message and a call: "[No response generated]"."""
-        for choice, candidate in zip(choices, tree.candidates, strict=True):
-            said = (value for key, value in choice["message"].items() if key != "role")
-            ended = candidate.stop is not None and candidate.stop.reason not in UNDER_WAY
-            if ended and all(value is None for value in said):
-                choice["message"]["content"] = NO_RESPONSE
-                why = f"a response without output is {NO_RESPONSE!r} in {self.name}"
-                log.approximated("message.empty", candidate.message.at, why)
+def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) -> None:
+    heads.put_id(d, out, tree, w, "chatcmpl-1")
+    out["object"] = "chat.completion"
+    heads.put_created(d, out, "created", tree, w, heads.exact if w.home else int)
+    if tree.created is not None and out["created"] != tree.created:
+        heads.round_date("seconds", tree, d, w.log)
+    heads.put_model(d, out, tree, w)
 
-    def write_beside_answer(
-        self, out: dict[str, Json], failure: Failure, place: Json, log: Ledger
-    ) -> None:
-        """The error of an answer that failed half way, where it stood."""
-        if place == "answer":
-            out["error"] = self.write_error(failure, log)["error"]
-        elif place.__class__ is int:
-            out["choices"][place]["error"] = self.write_error(failure, log)["error"]
 
-    def write_head(self, out: dict[str, Json], tree: Response, w: Writing) -> None:
-        heads.put_id(self, out, tree, w, "chatcmpl-1")
-        out["object"] = "chat.completion"
-        heads.put_created(self, out, "created", tree, w, heads.exact if w.home else int)
-        if tree.created is not None and out["created"] != tree.created:
-            heads.round_date("seconds", tree, self, w.log)
-        heads.put_model(self, out, tree, w)
+def write_candidate(d: OpenAIChat, candidate: Candidate, index: int, w: Writing) -> Json:
+    message = d.write_answer(candidate, w)
+    out: dict[str, Json] = {"index": index, "message": message}
+    out["finish_reason"] = d.stop_word(candidate, w)
+    if candidate.stop is None and w.home:
+        del out["finish_reason"]
+    if candidate.logprobs is not None:
+        out["logprobs"] = candidate.logprobs
+    elif not w.home:
+        out["logprobs"] = None
+    spelling = d.spelling(candidate)
+    if "message" in spelling and not candidate.message.content:
+        del out["message"]
+    if "index" in spelling:
+        out["index"] = spelling["index"]
+        if out["index"] is None:
+            del out["index"]
+    return d.emit(out, candidate, w.log)
 
-    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
-        message = self.write_answer(candidate, w)
-        out: dict[str, Json] = {"index": index, "message": message}
-        out["finish_reason"] = self.stop_word(candidate, w)
-        if candidate.stop is None and w.home:
-            del out["finish_reason"]
-        if candidate.logprobs is not None:
-            out["logprobs"] = candidate.logprobs
-        elif not w.home:
-            out["logprobs"] = None
-        spelling = self.spelling(candidate)
-        if "message" in spelling and not candidate.message.content:
-            del out["message"]
-        if "index" in spelling:
-            out["index"] = spelling["index"]
-            if out["index"] is None:
-                del out["index"]
-        return self.emit(out, candidate, w.log)
 
-    def write_answer(self, candidate: Candidate, w: Writing) -> Json:
-        message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
-        doc = self.write_assistant(message, w)
-        assert doc is not None  # a response may be empty
-        if not w.home:
-            doc.setdefault("refusal", None)
-        elif "refusal" in self.spelling(message):
-            doc["refusal"] = ""
-        if "role" in (spelling := self.spelling(message)) and w.home:
-            doc["role"] = spelling["role"]
-            if doc["role"] is None and not has_blank(message, "role"):
-                del doc["role"]
-        return doc
+def write_answer(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
+    message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
+    doc = d.write_assistant(message, w)
+    assert doc is not None  # a response may be empty
+    if not w.home:
+        doc.setdefault("refusal", None)
+    elif "refusal" in d.spelling(message):
+        doc["refusal"] = ""
+    if "role" in (spelling := d.spelling(message)) and w.home:
+        doc["role"] = spelling["role"]
+        if doc["role"] is None and not has_blank(message, "role"):
+            del doc["role"]
+    return doc
 
-    def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
-        if stop.reason == "filter":
-            if any(isinstance(block, Refusal) for block in self.as_read(candidate).content):
-                return "stop"
-        if stop.reason == "other" and not candidate.message.content:
-            return self.stops.rest  # what says nothing must not look complete
-        return super().choose_stop(candidate, stop)
 
-    def as_read(self, candidate: Candidate) -> Message:
-        """What a reader will find of a reply: an empty refusal is none, and calls come last."""
-        said = [block for block in candidate.message.content if not is_empty_text(block)]
-        return Message("assistant", tuple(sorted(said, key=lambda b: isinstance(b, ToolCall))))
+def choose_stop(d: OpenAIChat, candidate: Candidate, stop: Stop) -> str | None:
+    if stop.reason == "filter":
+        if any(isinstance(block, Refusal) for block in as_read(d, candidate).content):
+            return "stop"
+    if stop.reason == "other" and not candidate.message.content:
+        return d.stops.rest  # what says nothing must not look complete
+    return Dialect.choose_stop(d, candidate, stop)
 
-    def settle(self, message: Message, log: Ledger) -> Message:
-        """A history holds no citations, and speech by its id. What servers added stays."""
-        extras = message.extras
-        if extras is not None and extras.blanks:
-            extras = replace(extras, blanks={})
-        content = tuple(self.settle_block(block, log) for block in message.content)
-        return replace(message, content=content, extras=extras)
 
-    def settle_block(self, block: Block, log: Ledger) -> Block:
-        if isinstance(block, Text) and block.citations:
-            for cite in block.citations:
-                log.dropped(
-                    "text.citations",
-                    cite.at,
-                    f"{self.name} has no citations in the messages of a request",
-                )
-            return replace(block, citations=())
-        if isinstance(block, Media) and self.spelling(block).get("place") == "audio":
-            spoken = block.extras.fields.get("id") if block.extras else None
-            if block.source.kind == "base64" and isinstance(spoken, str):
-                log.dropped(
-                    "media.transcript",
-                    block.at,
-                    f"{self.name} has audio in the messages of a request by its id only",
-                )
-                place = Extras(self.name, spelling={"place": "audio"})
-                return Media("audio", Source("file", spoken, issuer=self.issuer), extras=place)
-        return block
+def as_read(d: OpenAIChat, candidate: Candidate) -> Message:
+    """What a reader will find of a reply: an empty refusal is none, and calls come last."""
+    said = [block for block in candidate.message.content if not is_empty_text(block)]
+    return Message("assistant", tuple(sorted(said, key=lambda b: isinstance(b, ToolCall))))
 
-    # -- errors -----------------------------------------------------------------------------
 
-    def is_failure(self, doc: dict[str, Json]) -> bool:
-        """Whether an error came in place of an answer, or in the middle of its stream."""
-        return doc.get("error") is not None and not doc.get("choices")
+def settle(d: OpenAIChat, message: Message, log: Ledger) -> Message:
+    """A history holds no citations, and speech by its id. What servers added stays."""
+    extras = message.extras
+    if extras is not None and extras.blanks:
+        extras = replace(extras, blanks={})
+    content = tuple(settle_block(d, block, log) for block in message.content)
+    return replace(message, content=content, extras=extras)
 
-    def read_error(self, doc: Json) -> Failure:
-        if doc.__class__ is str:
-            return Failure(
-                "other", doc, dialect=self.name, extras=Extras(self.name, spelling={"whole": 1})
-            )
-        doc = as_dict(doc, "")
-        inner = doc.get("error")
-        if inner.__class__ is not dict:
-            key = next((k for k in WORDS if doc.get(k).__class__ is str), None)
-            words = "" if key is None else doc[key]
-            rest = {k: v for k, v in doc.items() if k != key}
-            extras = Extras(self.name, rest, spelling={"bare": doc})
-            kind = self.errors.get(words, "other")
-            return Failure(kind, words, dialect=self.name, extras=extras)
-        known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
-        said = {k: inner[k] for k in known}
-        spelling: dict[str, Json] = {"has": list(known)}
-        status = inner.get("code")
-        number = STATUS.get(status) if status.__class__ is int else None
-        kind = self.error_kind(said, number)
-        if number is not None and number == kind:  # else it says something else than the words
-            spelling["status"] = status
-            known.append("code")
-        return Failure(
-            kind,
-            said.get("message", ""),
-            said.get("type"),
-            said.get("code"),
-            said.get("param"),
-            dialect=self.name,
-            extras=self.keep(doc, (), spelling, partly={"error": known}),
-        )
 
-    def error_kind(self, said: dict[str, str], status: ErrorKind | None) -> ErrorKind:
-        """What an error is: by its words, then by its number; what says more goes first."""
-        code, kind = self.errors.get(said.get("code", "")), self.errors.get(said.get("type", ""))
-        if code == "invalid-request" and kind is not None:
-            code = kind  # DeepSeek's code for a wrong key
-        return code or kind or status or "other"
-
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        spelling = self.spelling(tree)
-        if spelling.get("whole"):
-            return tree.message
-        if "bare" in spelling:
-            return spelling["bare"]
-        home = self.is_home(tree.dialect)
-        inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
-        inner |= {"param": tree.param, "code": tree.code}
-        if home:
-            inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
-            if "status" in spelling:
-                inner["code"] = spelling["status"]
-        else:
-            self.write_error_words(inner, tree, log)
-            self.note_error(tree, log)
-        out = self.emit({"error": inner}, tree, log)
-        said, code = out["error"], inner.get("code")
-        if self.says_status and not home and said.__class__ is dict and said["code"] != code:
-            said["code"] = code  # kin pass on a number that tells another kind
+def settle_block(d: OpenAIChat, block: Block, log: Ledger) -> Block:
+    if isinstance(block, Text) and block.citations:
+        for cite in block.citations:
             log.dropped(
-                "extras",
-                f"{tree.at}/error/code",
-                f"the field contradicts the type of the error in {self.name}",
+                "text.citations", cite.at, f"{d.name} has no citations in the messages of a request"
             )
-        return out
+        return replace(block, citations=())
+    if isinstance(block, Media) and d.spelling(block).get("place") == "audio":
+        spoken = block.extras.fields.get("id") if block.extras else None
+        if block.source.kind == "base64" and isinstance(spoken, str):
+            log.dropped(
+                "media.transcript",
+                block.at,
+                f"{d.name} has audio in the messages of a request by its id only",
+            )
+            place = Extras(d.name, spelling={"place": "audio"})
+            return Media("audio", Source("file", spoken, issuer=d.issuer), extras=place)
+    return block
 
-    def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
-        """The words of an error from elsewhere."""
-        words = self.error_types
-        if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
-            inner["type"] = words.get(tree.kind, words["server"])
-        if self.says_status:
-            if tree.code is not None:
-                why = f"the code of an error is a number in {self.name}"
-                log.dropped("error.code", tree.at, why)
-            inner["code"] = STATUS_OF.get(tree.kind, 500)
-        if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
-            note_error_type(tree, inner["type"], log)
+
+def is_failure(d: OpenAIChat, doc: dict[str, Json]) -> bool:
+    """Whether an error came in place of an answer, or in the middle of its stream."""
+    return doc.get("error") is not None and not doc.get("choices")
+
+
+def read_choice_of_answer(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
+    at = f"/choices/{index}"
+    if doc.get("message") is None and is_filtered(d, doc):
+        found = d.read_choice_of_answer({**doc, "message": FILTERED}, index)
+        message = replace(found.message, at=at)
+        blanks = {"message": None} if "message" in doc else {}
+        said = d.respell(found.extras, message=None)
+        said = replace(said, blanks=said.blanks | blanks)
+        return replace(found, message=message, extras=said)
+    message = d.read_assistant(need_dict(doc, "message", at), f"{at}/message")
+    message = without_empty_texts(d, message)
+    if (role := maybe_str(doc["message"], "role", message.at)) != "assistant":
+        message = Message(
+            "assistant", message.content, message.name, at=message.at,
+            extras=d.respell(message.extras, role=role)
+        )  # fmt: skip
+    spelling: dict[str, Json] = {}
+    if doc.get("index").__class__ is not int or doc["index"] != index:
+        spelling["index"] = doc.get("index")
+    word = maybe_str(doc, "finish_reason", at)
+    stop = d.stop_of(word, message)
+    taken = ("index", "message", "finish_reason", "logprobs")
+    kept = d.keep(doc, taken, spelling)
+    return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
+
+
+def is_filtered(d: OpenAIChat, doc: dict[str, Json]) -> bool:
+    """Whether a filter has stopped a choice, which may then have no message (Azure)."""
+    word = doc.get("finish_reason")
+    return word.__class__ is str and d.stops.meanings.get(word) == "filter"
+
+
+def without_empty_texts(d: OpenAIChat, message: Message) -> Message:
+    """``"content": ""`` says no more than null: many servers put it beside calls."""
+    blocks = message.content
+    empty = [block.at[len(message.at) + 1 :] for block in blocks if is_empty_text(block)]
+    if not empty or not set(empty) <= EMPTY_KEYS:
+        return message
+    content = tuple(block for block in blocks if not is_empty_text(block))
+    spelling = dict.fromkeys(empty, "empty")
+    return replace(message, content=content, extras=d.respell(message.extras, **spelling))
+
+
+def holds_failure(d: OpenAIChat, tree: Response) -> bool:
+    return "beside" in d.spelling(tree)  # as some servers have it
+
+
+def read_error(d: OpenAIChat, doc: Json) -> Failure:
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=d.name, extras=Extras(d.name, spelling={"whole": 1}))
+    doc = as_dict(doc, "")
+    inner = doc.get("error")
+    if inner.__class__ is not dict:
+        key = next((k for k in WORDS if doc.get(k).__class__ is str), None)
+        words = "" if key is None else doc[key]
+        rest = {k: v for k, v in doc.items() if k != key}
+        extras = Extras(d.name, rest, spelling={"bare": doc})
+        kind = d.errors.get(words, "other")
+        return Failure(kind, words, dialect=d.name, extras=extras)
+    known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
+    said = {k: inner[k] for k in known}
+    spelling: dict[str, Json] = {"has": list(known)}
+    status = inner.get("code")
+    number = STATUS.get(status) if status.__class__ is int else None
+    kind = error_kind(d, said, number)
+    if number is not None and number == kind:  # else it says something else than the words
+        spelling["status"] = status
+        known.append("code")
+    return Failure(
+        kind,
+        said.get("message", ""),
+        said.get("type"),
+        said.get("code"),
+        said.get("param"),
+        dialect=d.name,
+        extras=d.keep(doc, (), spelling, partly={"error": known}),
+    )
+
+
+def error_kind(d: OpenAIChat, said: dict[str, str], status: ErrorKind | None) -> ErrorKind:
+    """What an error is: by its words, then by its number; what says more goes first."""
+    code, kind = d.errors.get(said.get("code", "")), d.errors.get(said.get("type", ""))
+    if code == "invalid-request" and kind is not None:
+        code = kind  # DeepSeek's code for a wrong key
+    return code or kind or status or "other"
+
+
+def write_error(d: OpenAIChat, tree: Failure, log: Ledger) -> Json:
+    spelling = d.spelling(tree)
+    if spelling.get("whole"):
+        return tree.message
+    if "bare" in spelling:
+        return spelling["bare"]
+    home = d.is_home(tree.dialect)
+    inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
+    inner |= {"param": tree.param, "code": tree.code}
+    if home:
+        inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
+        if "status" in spelling:
+            inner["code"] = spelling["status"]
+    else:
+        d.write_error_words(inner, tree, log)
+        d.note_error(tree, log)
+    out = d.emit({"error": inner}, tree, log)
+    said, code = out["error"], inner.get("code")
+    if d.says_status and not home and said.__class__ is dict and said["code"] != code:
+        said["code"] = code  # kin pass on a number that tells another kind
+        log.dropped(
+            "extras",
+            f"{tree.at}/error/code",
+            f"the field contradicts the type of the error in {d.name}",
+        )
+    return out
+
+
+def write_error_words(d: OpenAIChat, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
+    """The words of an error from elsewhere."""
+    words = d.error_types
+    if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
+        inner["type"] = words.get(tree.kind, words["server"])
+    if d.says_status:
+        if tree.code is not None:
+            why = f"the code of an error is a number in {d.name}"
+            log.dropped("error.code", tree.at, why)
+        inner["code"] = STATUS_OF.get(tree.kind, 500)
+    if tree.kind not in words or d.read_error({"error": inner}).kind != tree.kind:
+        note_error_type(tree, inner["type"], log)
 
 
 def error_beside(

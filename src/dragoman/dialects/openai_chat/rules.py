@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
-from ...core.models import DEFAULT, Models
 from ...core.reading import escape
 from ...dialect import Problem
 from ...lint.rules import (
@@ -18,16 +16,13 @@ from ...lint.rules import (
     Placed,
     Problems,
     Rule,
-    Ruled,
     answered_calls,
     broken_arguments,
     error_message,
-    examine,
     has_fields,
     illegal_name,
     json_format,
     known_roles,
-    lay_open,
     loose_schema,
     metadata_limits,
     number,
@@ -42,7 +37,6 @@ from ...lint.rules import (
 )
 from ...model import Json
 from .._model_rules import RULES as MODEL_RULES
-from .._model_rules import chat_model
 from .request import FIELDS
 
 UNSAID = ("model-thinking", "model-prefill", "model-output")
@@ -110,20 +104,6 @@ JSON = (
     "'json_object'."
 )
 SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
-
-
-class Rules(Ruled):
-    """The rules of the real API, one function each."""
-
-    rules = RULES
-    call_ids = (".", ID_LIMIT)
-    tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
-
-    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
-        rules = FACETS.get(facet, ())
-        if facet == "request" and self.vendor:
-            rules = (*rules, partial(chat_model, vendor=self.vendor))
-        return examine(self, lay_open(doc, facet, models), doc, rules)
 
 
 # -- the parts of a document ----------------------------------------------------------------------

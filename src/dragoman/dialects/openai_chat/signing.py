@@ -10,15 +10,18 @@ function, ``thought_signatures`` of a message.
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from ...core.models import Models
 from ...core.reading import only
 from ...core.writing import Writing
-from ...dialect import Dialect
 from ...model import Block, Extras, Json, Signature, Text, ToolCall
+
+if TYPE_CHECKING:
+    from . import OpenAIChat
+
 
 KEY = "extra_content"
 VENDORS = ("google", "vertex")
@@ -91,47 +94,44 @@ def unsigned(block: B, spelling: str) -> B:
     return replace(block, extras=replace(extras, signature=None, spelling=rest))
 
 
-class Signing(Dialect):
-    """Signatures, into the tree and out of it."""
+def signed(d: OpenAIChat, extras: Extras | None, found: tuple[str, str]) -> Extras:
+    vendor, signature = found
+    if vendor != VENDORS[0]:
+        extras = d.respell(extras, vendor=vendor)
+    return replace(extras or Extras(d.name), signature=Signature(signature, ISSUER))
 
-    has_signatures: ClassVar[bool] = True
-    """Whether Google may be the one who is spoken to."""
 
-    def signed(self, extras: Extras | None, found: tuple[str, str]) -> Extras:
-        vendor, signature = found
-        if vendor != VENDORS[0]:
-            extras = self.respell(extras, vendor=vendor)
-        return replace(extras or Extras(self.name), signature=Signature(signature, ISSUER))
+def sign_last(d: OpenAIChat, blocks: list[Block], found: tuple[str, str]) -> bool:
+    """The signature of a message is that of its last text, if it has one."""
+    for index in range(len(blocks) - 1, -1, -1):
+        block = blocks[index]
+        if isinstance(block, Text):
+            blocks[index] = replace(block, extras=signed(d, block.extras, found))
+            return True
+    return False
 
-    def sign_last(self, blocks: list[Block], found: tuple[str, str]) -> bool:
-        """The signature of a message is that of its last text, if it has one."""
-        for index in range(len(blocks) - 1, -1, -1):
-            block = blocks[index]
-            if isinstance(block, Text):
-                blocks[index] = replace(block, extras=self.signed(block.extras, found))
-                return True
-        return False
 
-    def is_addressed(self, model: str | None, models: Models) -> bool:
-        """Whether a request goes to Google, which alone may receive what it signed."""
-        return models.vendor_of(model) == "google"
+def is_addressed(model: str | None, models: Models) -> bool:
+    """Whether a request goes to Google, which alone may receive what it signed."""
+    return models.vendor_of(model) == "google"
 
-    def write_signature(self, out: dict[str, Json], block: B, w: Writing) -> B:
-        """Say the signature of a block, if it may be said; the block without it."""
-        extras = block.extras
-        if extras is None or (signature := extras.signature) is None:
-            return block
-        if not w.home and not (self.has_signatures and w.signed and signature.issuer == ISSUER):
-            return block  # as it is lost, so will be said
-        vendor = self.spelling(block).get("vendor", VENDORS[0])
-        if vendor not in PLACES:
-            out[KEY] = {vendor: {"thought_signature": signature.data}}
-            return unsigned(block, "vendor")
-        said: dict[str, Json] = {
-            PLACES[vendor]: [signature.data] if vendor == "message" else signature.data
-        }
-        if vendor != "function":
-            out[FIELDS] = said
-        if vendor in ("function", "both"):
-            out["function"][FIELDS] = said
+
+def write_signature(d: OpenAIChat, out: dict[str, Json], block: B, w: Writing) -> B:
+    """Say the signature of a block, if it may be said; the block without it."""
+    extras = block.extras
+    if extras is None or (signature := extras.signature) is None:
+        return block
+    if not w.home and not (d.has_signatures and w.signed and signature.issuer == ISSUER):
+        return block  # as it is lost, so will be said
+    vendor = d.spelling(block).get("vendor", VENDORS[0])
+    if vendor not in PLACES:
+        out[KEY] = {vendor: {"thought_signature": signature.data}}
         return unsigned(block, "vendor")
+    said: dict[str, Json] = {
+        PLACES[vendor]: [signature.data] if vendor == "message" else signature.data
+    }
+    if vendor != "function":
+        out[FIELDS] = said
+    if vendor in ("function", "both"):
+        out["function"][FIELDS] = said
+    return unsigned(block, "vendor")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from ...core.models import is_named
-from ...dialect import Dialect
 from ...lint.evidence import (
     Evidence,
     Look,
@@ -30,6 +30,10 @@ from ...lint.evidence import (
     weigh_unnamed,
 )
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import OpenAIChat
+
 
 REQUEST = {
     "max_completion_tokens": 0.6, "response_format": 0.6, "stream_options": 0.6, "n": 0.5,
@@ -124,24 +128,21 @@ class Marks(Struct, frozen=True):
         weigh_keys(e, dict.fromkeys(doc, True) if self.even_null else doc, keys)
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield request(doc)
-                yield TALK.history(doc)
-            elif doc.get("choices").__class__ is list:
-                yield response(doc)
-            elif doc.get("error").__class__ is dict and "type" not in doc:
-                yield openai_error(doc)
-            else:
-                yield from choice(doc)
-        elif doc.__class__ is str:
-            yield from openai_word(doc)
-        elif is_list_of_objects(doc):
-            yield TALK.listed(doc)
+def sniff(d: OpenAIChat, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield request(doc)
+            yield TALK.history(doc)
+        elif doc.get("choices").__class__ is list:
+            yield response(doc)
+        elif doc.get("error").__class__ is dict and "type" not in doc:
+            yield openai_error(doc)
+        else:
+            yield from choice(doc)
+    elif doc.__class__ is str:
+        yield from openai_word(doc)
+    elif is_list_of_objects(doc):
+        yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:

@@ -27,7 +27,7 @@ from ...model import (
 )
 from ...streams.base import FunctionsOnly, InTurns
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
-from . import gateways
+from . import assistant, gateways
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -37,7 +37,7 @@ APART = ("choices", "usage", "object", "error")
 encode_text = msgspec.json.Encoder().encode
 
 
-class Voice:
+class ChatVoice:
     """One candidate while it is written."""
 
     def __init__(self) -> None:
@@ -52,10 +52,10 @@ class Voice:
         self.said: set[str] = set()  # keys of the message that were said
 
 
-class Spoken:
+class ChatSpoken:
     """A text while it is written: its length, and where it comes from."""
 
-    def __init__(self, voice: Voice, at: str) -> None:
+    def __init__(self, voice: ChatVoice, at: str) -> None:
         self.voice = voice
         self.at = at
         self.length = 0
@@ -73,12 +73,12 @@ class ChatWriter(FunctionsOnly, InTurns):
         self.joins = dialect.joins_texts and not home
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
-        self.voices: dict[int, Voice] = {}
+        self.voices: dict[int, ChatVoice] = {}
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
         self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of reasoning
-        self.thinking: dict[int, tuple[Voice, str]] = {}  # reasoning without a word so far
-        self.texts: dict[int, Spoken] = {}
+        self.thinking: dict[int, tuple[ChatVoice, str]] = {}  # reasoning without a word so far
+        self.texts: dict[int, ChatSpoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
         self.own: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning in a shape of its own
         self.mute: set[int] = set()  # open calls of functions that have no arguments yet
@@ -100,9 +100,9 @@ class ChatWriter(FunctionsOnly, InTurns):
     def frame(self, doc: Json) -> bytes:
         return b"data: " + encode(doc) + b"\n\n"
 
-    def voice(self, number: int) -> tuple[Voice, bytes]:
+    def voice(self, number: int) -> tuple[ChatVoice, bytes]:
         """A candidate, and what it begins with if it has not begun."""
-        voice = self.voices.setdefault(number, Voice())
+        voice = self.voices.setdefault(number, ChatVoice())
         if voice.begun:
             return voice, b""
         voice.begun = True
@@ -129,7 +129,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         else:
             voice.said.add(key)
         if isinstance(block, Text):
-            self.texts[index] = Spoken(voice, block.at)
+            self.texts[index] = ChatSpoken(voice, block.at)
         self.frame_deltas(index, number, {key: "\0"})
         return begun
 
@@ -138,7 +138,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         spelling = self.dialect.spelling(block)
         return "blocks" in spelling or "part" in spelling
 
-    def open_own(self, event: Open, block: Reasoning, voice: Voice) -> bytes:
+    def open_own(self, event: Open, block: Reasoning, voice: ChatVoice) -> bytes:
         number, spelling = event.candidate, self.dialect.spelling(block)
         if self.must_wait(event, (number, gateways.BLOCKS)):
             return b""
@@ -187,7 +187,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             return key
         return None
 
-    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
+    def open_call(self, call: ToolCall, voice: ChatVoice, index: int, number: int) -> bytes:
         place = voice.calls
         if call.extras is not None and self.dialect.spelling(call).get("legacy"):
             voice.said.add("function_call")
@@ -195,7 +195,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             return self.chunk(number, {"function_call": {"name": call.name, "arguments": ""}})
         voice.calls += 1
         voice.said.add("tool_calls")
-        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        doc = assistant.write_call(self.dialect, replace(call, arguments="{}"), self.w)
         self.called[index] = doc.get("id")
         custom = "custom" in doc
         if not (custom or self.home):
@@ -228,7 +228,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             self.mute.discard(index)
         return head + encode_text(text) + self.tails[index]
 
-    def say_text(self, spoken: Spoken, text: str) -> str:
+    def say_text(self, spoken: ChatSpoken, text: str) -> str:
         """More of a text; before its first word, what stands between it and the text before."""
         if not text:
             return text
@@ -279,7 +279,7 @@ class ChatWriter(FunctionsOnly, InTurns):
                 voice.last, voice.last_cited = text.last, bool(text.citations)
                 voice.last_at, voice.last_calls = text.at, voice.calls
             cited = (
-                self.dialect.write_annotation(citation, text.length, start, self.w)
+                assistant.write_annotation(self.dialect, citation, text.length, start, self.w)
                 for citation in text.citations
             )
             voice.cited += [doc for doc in cited if doc is not None]
@@ -288,7 +288,7 @@ class ChatWriter(FunctionsOnly, InTurns):
                 said += self.chunk(self.number_of(voice), {"annotations": voice.cited})
         return said + self.next_turn(index)
 
-    def number_of(self, voice: Voice) -> int:
+    def number_of(self, voice: ChatVoice) -> int:
         return next(number for number, known in self.voices.items() if known is voice)
 
     def end(self, doc: Json) -> bytes:

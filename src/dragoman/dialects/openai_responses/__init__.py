@@ -19,10 +19,10 @@ from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.lowering import SEARCH
 from ...model import Json, Raw
+from . import sniff as signs
+from .base import ResponsesBase
 from .request import SUMMARIES
-from .response import Responses
-from .rules import Rules
-from .sniff import Sniff
+from .rules import ResponsesRules
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -42,7 +42,7 @@ REASONING = cap.ReasoningForm(
 THINKING = replace(cap.BY_EFFORT, displays=SUMMARIES, shown="auto")
 
 
-class OpenAIResponses(Sniff, Rules, Responses):
+class OpenAIResponses(ResponsesRules, ResponsesBase):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     vendor = "openai"
     needs_model = True
@@ -138,6 +138,8 @@ class OpenAIResponses(Sniff, Rules, Responses):
         lacks=cap.RARE - {"response.echo", "service_tier"} | {"error.request_id"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
+
+    sniff = signs.sniff
 
     def accepts(self, block: Raw) -> bool:
         # What a search for tools found is a list of definitions in every variant of this API.

@@ -19,7 +19,7 @@ from .read_stream import ResponsesReader
 from .write_stream import ResponsesWriter
 
 if TYPE_CHECKING:
-    from . import OpenAIResponses
+    from .base import ResponsesBase
 
 
 class InlineReader(ResponsesReader):
@@ -27,7 +27,7 @@ class InlineReader(ResponsesReader):
     """the words for silence, where the answer has them"""
 
     def __init__(
-        self, dialect: OpenAIResponses, whole: bool, is_silent: Callable[[Json], bool]
+        self, dialect: ResponsesBase, whole: bool, is_silent: Callable[[Json], bool]
     ) -> None:
         super().__init__(dialect, whole)
         self.is_silent = is_silent
@@ -46,7 +46,7 @@ class InlineReader(ResponsesReader):
 
 
 class InlineWriter(ResponsesWriter):
-    def __init__(self, dialect: OpenAIResponses, log: Ledger, home: bool) -> None:
+    def __init__(self, dialect: ResponsesBase, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
         self.inline: dict[int, tuple[ToolCall, list[Json], int, list[str]]] = {}
 

@@ -9,7 +9,7 @@ that the items come back as they were, the first block of a message item keeps t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -30,8 +30,13 @@ from ...model import (
     ToolResult,
 )
 from ...tools.tool_errors import MARK
-from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, Calls, is_bare
+from . import calls, parts
+from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, is_bare
 from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting
+
+if TYPE_CHECKING:
+    from .base import ResponsesBase
+
 
 Speaker: TypeAlias = Literal["user", "system", "developer"]
 
@@ -81,477 +86,489 @@ PLAIN_MESSAGE = only("role", "content")
 TYPED_MESSAGE = only("type", "role", "content")
 
 
-class Items(Calls):
-    """Reading and writing the items of a conversation."""
-
-    speakers: ClassVar[tuple[Speaker, ...]] = SPEAKERS
-    """Who speaks beside the assistant."""
-    listed: ClassVar[bool] = False
-    """Whether a message from elsewhere always holds a list of parts, never a string."""
-
-    # -- reading ----------------------------------------------------------------------------
-
-    def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:
-        """The items of a request in normal form, appended to ``out``."""
-        run: list[Block] = []  # what the model said last
-        start = ""
-        places, outputs = pointers(at, docs, "/output")
-        for index, doc in enumerate(docs):  # not zip, which takes long to begin
-            where = places[index]
-            kind = doc.get("type") if doc.__class__ is dict else None
-            message = None
-            # The usual shapes, most items by far.
-            if kind == "function_call":
-                call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
-                if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(
-                    doc
-                ):
-                    if given and not given.isspace():
-                        if not run:
-                            start = where
-                        run.append(ToolCall(call_id, name, given, at=where))
-                        continue
-            elif kind == "function_call_output":
-                output, call_id = doc.get("output"), doc.get("call_id")
-                if output.__class__ is call_id.__class__ is str and PLAIN_RESULT(doc):
-                    if not output or output[0] != "[" or not output.startswith(MARK):
-                        text = Text(output, at=outputs[index])
-                        message = Message(
-                            "tool", (ToolResult(call_id, (text,), at=where),), at=where
-                        )
-            elif kind == "message" and TYPED_MESSAGE(doc):
-                content = doc.get("content")
-                if content.__class__ is str and doc.get("role") == "assistant":
+def read_items(d: ResponsesBase, docs: list[Json], at: str, out: list[Message]) -> None:
+    """The items of a request in normal form, appended to ``out``."""
+    run: list[Block] = []  # what the model said last
+    start = ""
+    places, outputs = pointers(at, docs, "/output")
+    for index, doc in enumerate(docs):  # not zip, which takes long to begin
+        where = places[index]
+        kind = doc.get("type") if doc.__class__ is dict else None
+        message = None
+        # The usual shapes, most items by far.
+        if kind == "function_call":
+            call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
+            if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(doc):
+                if given and not given.isspace():
                     if not run:
                         start = where
-                    run.append(Text(content, at=f"{where}/content", extras=self.as_string))
+                    run.append(ToolCall(call_id, name, given, at=where))
                     continue
-                if content.__class__ is list and doc.get("role") == "user":
-                    message = self.read_usual_prompt(content, where)
-            if message is None:
-                start = self.read_item(doc, where, run, start, out)
+        elif kind == "function_call_output":
+            output, call_id = doc.get("output"), doc.get("call_id")
+            if output.__class__ is call_id.__class__ is str and PLAIN_RESULT(doc):
+                if not output or output[0] != "[" or not output.startswith(MARK):
+                    text = Text(output, at=outputs[index])
+                    message = Message("tool", (ToolResult(call_id, (text,), at=where),), at=where)
+        elif kind == "message" and TYPED_MESSAGE(doc):
+            content = doc.get("content")
+            if content.__class__ is str and doc.get("role") == "assistant":
+                if not run:
+                    start = where
+                run.append(Text(content, at=f"{where}/content", extras=d.as_string))
                 continue
-            if run:
-                out.append(Message("assistant", tuple(run), at=start))
-                run.clear()
-            out.append(message)
-        if run:
-            out.append(Message("assistant", tuple(run), at=start))
-
-    def read_usual_prompt(self, content: list[Json], at: str) -> Message | None:
-        """A message of the user, if its content is one text."""
-        part = content[0] if len(content) == 1 else None
-        if part.__class__ is not dict or part.get("type") != INPUT or not PLAIN_TEXT(part):
-            return None
-        text = part.get("text")
-        if text.__class__ is not str:
-            return None
-        return Message(
-            "user", (Text(text, at=f"{at}/content/0"),), at=at, extras=self.as_typed_list
-        )
-
-    def read_item(
-        self, doc: Json, at: str, run: list[Block], start: str, out: list[Message]
-    ) -> str:
-        """An item of any shape; where the run of the model's items began that now goes on."""
-        kind, role = self.read_kind(doc, at)
-        side = self.side_of(doc, kind, role)
-        if side == "model":
-            if not run:
-                start = at
-            self.read_turn(doc, kind, at, run)
-            return start
+            if content.__class__ is list and doc.get("role") == "user":
+                message = read_usual_prompt(d, content, where)
+        if message is None:
+            start = read_item(d, doc, where, run, start, out)
+            continue
         if run:
             out.append(Message("assistant", tuple(run), at=start))
             run.clear()
-        if kind == "message":
-            self.read_message(doc, side, at, out)
-        elif kind in RESULTS:
-            out.append(Message("tool", (self.read_result(doc, kind, at),), at=at))
-        elif kind == SEARCH_OUTPUT:
-            out.append(Message("tool", (self.read_found(doc, at),), at=at))
+        out.append(message)
+    if run:
+        out.append(Message("assistant", tuple(run), at=start))
+
+
+def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
+    out: list[Json] = []
+    before = None
+    strings = w.home or not d.listed
+    for message in messages:
+        role, content, extras = message.role, message.content, message.extras
+        usual = message.name is None and (extras is None or d.is_mute(extras))
+        block = content[0] if usual and len(content) == 1 else None
+        if role == "assistant" and before == "assistant" and not w.home:
+            d.merge_message(message, w.log)
+        if role == "tool" and block.__class__ is ToolResult:
+            out.append(d.write_result(block, w))  # the usual shape
+        elif (
+            strings
+            and block.__class__ is Text
+            and role != "tool"
+            and block.cache is None
+            and not block.citations
+            and (block.extras is None or d.is_mute(block.extras))
+        ):
+            out.append({"role": role, "content": block.text})  # the usual shape
+        elif role == "assistant":
+            write_assistant(d, message, out, w)
+        elif extras is not None and is_hosted_part(d, message, out):
+            write_joined(d, message, out, w)
+        elif role == "tool":
+            d.write_results(message, out, w)
         else:
-            out.append(Message(side, (self.read_other(doc, kind, at),), at=at))
+            d.write_message(message, out, w)
+        before = role
+    return out
+
+
+def write_assistant(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
+    length = len(out)
+    d.write_turn(message.content, out, w)
+    if message.name is not None or message.extras is not None:
+        note_message(d, message, w)
+    if len(out) == length and not w.home:
+        d.omit_message(message, w.log)
+
+
+def note_message(d: ResponsesBase, message: Message, w: ItemWriting) -> None:
+    d.lose(message.extras, message.at, w.log)
+
+
+def read_usual_prompt(d: ResponsesBase, content: list[Json], at: str) -> Message | None:
+    """A message of the user, if its content is one text."""
+    part = content[0] if len(content) == 1 else None
+    if part.__class__ is not dict or part.get("type") != INPUT or not PLAIN_TEXT(part):
+        return None
+    text = part.get("text")
+    if text.__class__ is not str:
+        return None
+    return Message("user", (Text(text, at=f"{at}/content/0"),), at=at, extras=d.as_typed_list)
+
+
+def read_item(
+    d: ResponsesBase, doc: Json, at: str, run: list[Block], start: str, out: list[Message]
+) -> str:
+    """An item of any shape; where the run of the model's items began that now goes on."""
+    kind, role = read_kind(d, doc, at)
+    side = side_of(doc, kind, role)
+    if side == "model":
+        if not run:
+            start = at
+        read_turn(d, doc, kind, at, run)
         return start
+    if run:
+        out.append(Message("assistant", tuple(run), at=start))
+        run.clear()
+    if kind == "message":
+        read_message(d, doc, side, at, out)
+    elif kind in RESULTS:
+        out.append(Message("tool", (d.read_result(doc, kind, at),), at=at))
+    elif kind == SEARCH_OUTPUT:
+        out.append(Message("tool", (calls.read_found(d, doc, at),), at=at))
+    else:
+        out.append(Message(side, (read_other(d, doc, kind, at),), at=at))
+    return start
 
-    def read_answer(self, docs: list[Json], at: str) -> tuple[Block, ...]:
-        """The items of an answer: all of them are the model's."""
-        run: list[Block] = []
-        for index, doc in enumerate(docs):
-            self.read_said_item(doc, f"{at}/{index}", run)
-        return tuple(run)
 
-    def read_said_item(self, doc: Json, at: str, run: list[Block]) -> None:
-        """One item of an answer, appended to what was said before."""
-        kind, role = self.read_kind(doc, at)
-        if kind in RESULTS or (kind == "message" and role != "assistant"):
-            run.append(Raw(self.name, doc, at=at, extras=self.as_item))
+def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
+    match block:
+        case ToolCall():
+            return d.write_call(block, w)
+        case Reasoning():
+            return d.write_reasoning(block, w)
+        case Hosted() | Raw() if d.knows(block.dialect):
+            return block.payload
+        case _:
+            d.omit(block, w.log)
+    return None
+
+
+def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...]:
+    """The items of an answer: all of them are the model's."""
+    run: list[Block] = []
+    for index, doc in enumerate(docs):
+        read_said_item(d, doc, f"{at}/{index}", run)
+    return tuple(run)
+
+
+def read_said_item(d: ResponsesBase, doc: Json, at: str, run: list[Block]) -> None:
+    """One item of an answer, appended to what was said before."""
+    kind, role = read_kind(d, doc, at)
+    if kind in RESULTS or (kind == "message" and role != "assistant"):
+        run.append(Raw(d.name, doc, at=at, extras=d.as_item))
+    else:
+        read_turn(d, doc, kind, at, run, answer=True)
+
+
+def read_kind(d: ResponsesBase, doc: Json, at: str) -> tuple[str, str | None]:
+    """The type of an item, and who speaks if it is a message; messages may omit theirs."""
+    if doc.__class__ is not dict:
+        expected("an object", doc, at)
+    kind, role = doc.get("type"), doc.get("role")
+    if kind is None or kind == "message":
+        if role.__class__ is str and (role in d.speakers or role == "assistant"):
+            return "message", role
+        if role is None and kind is None and doc.get("id").__class__ is str:
+            return "item_reference", None  # "type" is optional there as well
+        if role is None:
+            missing("type" if kind is None else "role", at)
+        need_str(doc, "role", at)
+        raise Malformed(f"unknown role {role!r}; there are: {', '.join(d.speakers)}, assistant", at)
+    return need_str(doc, "type", at), None
+
+
+def side_of(doc: dict[str, Json], kind: str, role: str | None) -> Literal["model"] | Speaker:
+    """Whose an item is. An unknown one is the model's, unless it is an output."""
+    if kind == "message":
+        return "model" if role == "assistant" else role  # type: ignore[return-value]
+    if kind == "additional_tools":
+        return "developer"
+    if kind in PROVIDED:
+        return "user" if doc.get("execution") == "client" else "model"
+    return "user" if kind in NEUTRAL or kind.endswith("_output") else "model"
+
+
+def read_turn(
+    d: ResponsesBase,
+    doc: dict[str, Json],
+    kind: str,
+    at: str,
+    run: list[Block],
+    *,
+    answer: bool = False,
+) -> None:
+    """One item of the model, appended to what it said before."""
+    match kind:
+        case "message":
+            d.read_said(doc, at, run, answer)
+        case "function_call":
+            run.append(calls.read_call(d, doc, at))
+        case "custom_tool_call":
+            run.append(calls.read_custom_call(d, doc, at))
+        case "reasoning":
+            run.append(d.read_reasoning(doc, at))
+        case "tool_search_call" if doc.get("execution") == "client":
+            run.append(calls.read_search_call(d, doc, at))
+        case _:
+            run.append(read_other(d, doc, kind, at))
+
+
+def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
+    """What the model said, as items; texts that follow each other share one message."""
+    said: list[Block] = []
+    easy = not (w.home or w.answer or d.listed)
+    for block in content:
+        if block.__class__ is ToolCall and block.extras is None:
+            if said:
+                out.append(write_said(d, said, w))
+                said = []
+            out.append(d.write_call(block, w))
+        elif easy and block.__class__ is Text:
+            out.append(write_easy(d, block, w))
+        elif block.__class__ is Text or is_part(d, block, w.home):
+            if said and block.extras is not None and d.begins_item(block.extras):
+                out.append(write_said(d, said, w))
+                said = []
+            said.append(block)
+        elif isinstance(block, Media | ToolResult):
+            d.omit(block, w.log)
         else:
-            self.read_turn(doc, kind, at, run, answer=True)
+            if said:
+                out.append(write_said(d, said, w))
+                said = []
+            if (doc := write_item(d, block, w)) is not None:
+                out.append(doc)
+    if said:
+        out.append(write_said(d, said, w))
 
-    def read_kind(self, doc: Json, at: str) -> tuple[str, str | None]:
-        """The type of an item, and who speaks if it is a message; messages may omit theirs."""
-        if doc.__class__ is not dict:
-            expected("an object", doc, at)
-        kind, role = doc.get("type"), doc.get("role")
-        if kind is None or kind == "message":
-            if role.__class__ is str and (role in self.speakers or role == "assistant"):
-                return "message", role
-            if role is None and kind is None and doc.get("id").__class__ is str:
-                return "item_reference", None  # "type" is optional there as well
-            if role is None:
-                missing("type" if kind is None else "role", at)
-            need_str(doc, "role", at)
-            raise Malformed(
-                f"unknown role {role!r}; there are: {', '.join(self.speakers)}, assistant", at
-            )
-        return need_str(doc, "type", at), None
 
-    def side_of(
-        self, doc: dict[str, Json], kind: str, role: str | None
-    ) -> Literal["model"] | Speaker:
-        """Whose an item is. An unknown one is the model's, unless it is an output."""
-        if kind == "message":
-            return "model" if role == "assistant" else role  # type: ignore[return-value]
-        if kind == "additional_tools":
-            return "developer"
-        if kind in PROVIDED:
-            return "user" if doc.get("execution") == "client" else "model"
-        return "user" if kind in NEUTRAL or kind.endswith("_output") else "model"
+def begins_item(d: ResponsesBase, extras: Extras) -> bool:
+    """Whether a text was the first of a message item."""
+    return "item" in extras.spelling and d.is_home(extras.dialect)
 
-    def read_turn(
-        self, doc: dict[str, Json], kind: str, at: str, run: list[Block], *, answer: bool = False
-    ) -> None:
-        """One item of the model, appended to what it said before."""
-        match kind:
-            case "message":
-                self.read_said(doc, at, run, answer)
-            case "function_call":
-                run.append(self.read_call(doc, at))
-            case "custom_tool_call":
-                run.append(self.read_custom_call(doc, at))
-            case "reasoning":
-                run.append(self.read_reasoning(doc, at))
-            case "tool_search_call" if doc.get("execution") == "client":
-                run.append(self.read_search_call(doc, at))
-            case _:
-                run.append(self.read_other(doc, kind, at))
 
-    def read_other(self, doc: dict[str, Json], kind: str, at: str) -> Block:
-        """An item that is kept as it is: work of hosted tools, and what the tree cannot name."""
-        found = HOSTED.get(kind)
-        if found is None and kind.endswith("_call"):
-            found = (kind.removesuffix("_call"), "both", "provider")
-        if found is None:
-            return self.read_raw(doc, kind, at)
-        service, phase, executor = found
-        if doc.get("execution") == "client":
-            executor = "client"
-        key = "call_id" if doc.get("call_id").__class__ is str else "id"
-        return Hosted(self.name, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
-
-    def read_raw(self, doc: dict[str, Json], kind: str, at: str) -> Raw:
-        """An item that only this API knows; what others can be told of it stands beside it."""
-        if kind == "compaction":
-            return Raw(self.name, doc, code=kind, at=at, extras=self.as_item)
-        if kind == "additional_tools" and doc.get("tools").__class__ is list:
-            tools = self.read_tool_list(doc["tools"], f"{at}/tools")
-            extras = self.keep(doc, ADDITION_KEYS, {"item": "whole"})
-            return Raw(self.name, doc, tools=tools, at=at, extras=extras)
-        return Raw(self.name, doc, at=at, extras=self.as_item)
-
-    def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
-        """A message of the assistant: its parts, of which the first remembers the item."""
-        content = doc.get("content")
-        where = f"{at}/content"
-        if content.__class__ is str:
-            if PLAIN_MESSAGE(doc) and not answer and not (run and self.is_part(run[-1], True)):
-                run.append(Text(content, at=where))  # the usual form of a history
-                return
-            blocks: list[Block] = [Text(content, at=where)]
-        elif content.__class__ is list and content:
-            blocks = self.read_parts(content, where, OUTPUT, self.CALL_PARTS)
-        elif content is None or content == []:
-            run.append(Raw(self.name, doc, at=at, extras=self.as_item))  # it says nothing
-            return
-        else:
-            expected("a string or a list", content, where)
-        first = blocks[0]
-        form = FORMS[doc.get("type") is not None, content.__class__ is list]
-        item = None if PLAIN_MESSAGE(doc) else self.keep_item(doc, MESSAGE_KEYS)
-        extras = self.mark(first.extras, item, form)
-        # Its losses are the item's, so that is where they point.
-        place = at if extras.fields else first.at
-        blocks[0] = replace(first, at=place, extras=extras)
-        run += blocks
-
-    def read_message(
-        self, doc: dict[str, Json], role: Speaker, at: str, out: list[Message]
-    ) -> None:
-        """A message of anyone but the assistant."""
-        content = doc.get("content")
-        where = f"{at}/content"
-        extras = None
-        if content is None or not PLAIN_MESSAGE(doc):
-            typed = doc.get("type") is not None
-            extras = self.keep_item(doc, MESSAGE_KEYS, {"type": True} if typed else None)
-        if content.__class__ is str:
-            blocks: list[Block] = [Text(content, at=where)]
-        elif content.__class__ is list:
-            more = self.RESULT_PARTS if role == "user" else NO_READERS
-            blocks = self.read_parts(content, where, INPUT, more)
-            if not blocks or is_bare(blocks):
-                extras = self.as_list if extras is None else self.respell(extras, content="list")
-            elif role == "user" and any(b.__class__ is ToolResult for b in blocks):
-                self.split_results(blocks, at, extras, out)
-                return
-        elif content is None:
-            word = "null" if "content" in doc else "absent"
-            blocks, extras = [], self.respell(extras, content=word)
-        else:
-            expected("a string or a list", content, where)
-        if role == "system" and not out and is_bare(blocks):
-            extras = self.respell(extras, place="item")  # else it would be the instructions
-        out.append(Message(role, tuple(blocks), at=at, extras=extras))
-
-    def split_results(
-        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
-    ) -> None:
-        """Results leave the user's message; that they stood in it is a matter of spelling."""
-        start = len(out)
-        run: list[Block] = []
-        for block in [*blocks, None]:
-            if block is not None and block.__class__ is not ToolResult:
-                run.append(block)
-                continue
-            if run:
-                out.append(Message("user", tuple(run), at=at, extras=self.joined))
-                run.clear()
-            if block is not None:
-                out.append(Message("tool", (block,), at=block.at, extras=self.joined))
-        head = self.respell(extras, content="list", host="user")
-        place = at if head.fields else out[start].at
-        out[start] = replace(out[start], at=place, extras=head)
-
-    # -- writing ----------------------------------------------------------------------------
-
-    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
-        out: list[Json] = []
-        before = None
-        strings = w.home or not self.listed
-        for message in messages:
-            role, content, extras = message.role, message.content, message.extras
-            usual = message.name is None and (extras is None or self.is_mute(extras))
-            block = content[0] if usual and len(content) == 1 else None
-            if role == "assistant" and before == "assistant" and not w.home:
-                self.merge_message(message, w.log)
-            if role == "tool" and block.__class__ is ToolResult:
-                out.append(self.write_result(block, w))  # the usual shape
-            elif (
-                strings
-                and block.__class__ is Text
-                and role != "tool"
-                and block.cache is None
-                and not block.citations
-                and (block.extras is None or self.is_mute(block.extras))
-            ):
-                out.append({"role": role, "content": block.text})  # the usual shape
-            elif role == "assistant":
-                self.write_assistant(message, out, w)
-            elif extras is not None and self.is_hosted_part(message, out):
-                self.write_joined(message, out, w)
-            elif role == "tool":
-                self.write_results(message, out, w)
-            else:
-                self.write_message(message, out, w)
-            before = role
-        return out
-
-    def write_assistant(self, message: Message, out: list[Json], w: ItemWriting) -> None:
-        length = len(out)
-        self.write_turn(message.content, out, w)
-        if message.name is not None or message.extras is not None:
-            self.note_message(message, w)
-        if len(out) == length and not w.home:
-            self.omit_message(message, w.log)
-
-    def note_message(self, message: Message, w: ItemWriting) -> None:
-        self.lose(message.extras, message.at, w.log)
-
-    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
-        """What the model said, as items; texts that follow each other share one message."""
-        said: list[Block] = []
-        easy = not (w.home or w.answer or self.listed)
-        for block in content:
-            if block.__class__ is ToolCall and block.extras is None:
-                if said:
-                    out.append(self.write_said(said, w))
-                    said = []
-                out.append(self.write_call(block, w))
-            elif easy and block.__class__ is Text:
-                out.append(self.write_easy(block, w))
-            elif block.__class__ is Text or self.is_part(block, w.home):
-                if said and block.extras is not None and self.begins_item(block.extras):
-                    out.append(self.write_said(said, w))
-                    said = []
-                said.append(block)
-            elif isinstance(block, Media | ToolResult):
-                self.omit(block, w.log)
-            else:
-                if said:
-                    out.append(self.write_said(said, w))
-                    said = []
-                if (doc := self.write_item(block, w)) is not None:
-                    out.append(doc)
-        if said:
-            out.append(self.write_said(said, w))
-
-    def begins_item(self, extras: Extras) -> bool:
-        """Whether a text was the first of a message item."""
-        return "item" in extras.spelling and self.is_home(extras.dialect)
-
-    def is_part(self, block: Block, home: bool) -> bool:
-        """Whether a block of the model's turn stands inside a message item."""
-        match block:
-            case Text() | Refusal():
-                return True
-            case ToolCall():
-                return block.extras is not None and "part" in self.spelling(block)
-            case Raw():
-                own = self.knows(block.dialect)
-                return own and self.spelling(block).get("item") != "whole"
-            case Media():
-                return home
-            case _:
-                return False
-
-    def write_item(self, block: Block, w: ItemWriting) -> Json | None:
-        match block:
-            case ToolCall():
-                return self.write_call(block, w)
-            case Reasoning():
-                return self.write_reasoning(block, w)
-            case Hosted() | Raw() if self.knows(block.dialect):
-                return block.payload
-            case _:
-                self.omit(block, w.log)
-        return None
-
-    def write_said(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """A message item of the assistant."""
-        first = blocks[0]
-        form = None if first.extras is None else self.spelling(first).get("item")
-        if form is None:
-            return self.write_new_item(blocks, w)
-        out: dict[str, Json] = {"type": "message"} if form.startswith("message") else {}
-        out["role"] = "assistant"
-        if form.endswith("string") and len(blocks) == 1 and isinstance(first, Text):
-            out["content"] = first.text
-        else:
-            out["content"] = self.write_spoken(blocks, w)
-        return self.emit(out, self.item_of(first), w.log)
-
-    def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """A message item that no item of a document stands after.
-
-        In a request it bears no id: the API checks ids, and takes a message without one. In an
-        answer every message has an id.
-        """
-        if w.answer:
-            made = w.item_id("msg")
-            w.log.invented(
-                "message.id",
-                blocks[0].at,
-                f"{self.name} requires a message id; written as {made!r}",
-            )
-            out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
-            return out | {"role": "assistant", "content": self.write_spoken(blocks, w)}
-        first = blocks[0]
-        if len(blocks) == 1 and isinstance(first, Text) and not first.citations:
-            if first.extras is None or not self.is_home(first.extras.dialect):
-                return self.write_easy(first, w)
-        content = self.write_spoken(blocks, w)
-        return {"type": "message", "role": "assistant", "content": content}
-
-    def write_easy(self, block: Text, w: ItemWriting) -> Json:
-        """A text of the assistant in a request from elsewhere: a message of its own, as a string.
-
-        The other form, a list of parts, demands the ids of real items. The reader joins what
-        follows each other, so no boundary is lost.
-        """
-        if block.extras is not None:
-            self.lose(block.extras, block.at, w.log)
-        return {"role": "assistant", "content": block.text}
-
-    def write_spoken(self, blocks: Sequence[Block], w: ItemWriting) -> list[Json]:
-        out: list[Json] = []
-        for block in blocks:
-            if isinstance(block, Text):
-                out.append(self.write_text(block, OUTPUT, w))
-            elif isinstance(block, ToolCall):
-                out.append(self.write_call(block, w))
-            else:
-                self.write_part(block, out, w)
-        return out
-
-    def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
-        """A message of anyone but the assistant."""
-        content, extras = message.content, message.extras
-        spelling = {} if extras is None else self.spelling(message)
-        if len(content) == 1 and self.write_whole(content[0], out, w):
-            return self.note_message(message, w)
-        spelled = spelling.get("content")
-        strings = spelled is None and (w.home or not self.listed)
-        said: Json = self.bare_text(content, w) if strings else None
-        if said is None and spelled not in ("null", "absent"):
-            said = self.write_parts(content, w)
-            if not said and not w.home:
-                self.note_message(message, w)
-                self.omit_message(message, w.log)
-                return None
-        doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
-        doc["role"] = message.role
-        if said is not None or spelled == "null":
-            doc["content"] = said
-        out.append(doc if extras is None else self.emit(doc, message, w.log))
-        return None
-
-    def write_whole(self, block: Block, out: list[Json], w: ItemWriting) -> bool:
-        """An item that is no message, and stands as one in the tree."""
-        whole = isinstance(block, Hosted) or (
-            isinstance(block, Raw) and self.spelling(block).get("item") == "whole"
-        )
-        if whole and (doc := self.write_item(block, w)) is not None:
-            out.append(doc)
-        return whole
-
-    def is_hosted_part(self, message: Message, out: list[Json]) -> bool:
-        """Whether a message was part of another one, or the head of such a one."""
-        spelling = self.spelling(message)
-        if "host" in spelling:
+def is_part(d: ResponsesBase, block: Block, home: bool) -> bool:
+    """Whether a block of the model's turn stands inside a message item."""
+    match block:
+        case Text() | Refusal():
             return True
-        return "joined" in spelling and bool(out) and out[-1].get("content").__class__ is list
+        case ToolCall():
+            return block.extras is not None and "part" in d.spelling(block)
+        case Raw():
+            own = d.knows(block.dialect)
+            return own and d.spelling(block).get("item") != "whole"
+        case Media():
+            return home
+        case _:
+            return False
 
-    def write_joined(self, message: Message, out: list[Json], w: ItemWriting) -> None:
-        """Results that stood inside a message of the user's go back there."""
-        parts: list[Json] = []
-        for block in message.content:
-            if isinstance(block, ToolResult):
-                parts.append(self.write_result(block, w))
-            else:
-                self.write_part(block, parts, w)
-        spelling = self.spelling(message)
-        if "host" not in spelling:
-            out[-1]["content"] += parts
+
+def read_other(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Block:
+    """An item that is kept as it is: work of hosted tools, and what the tree cannot name."""
+    found = HOSTED.get(kind)
+    if found is None and kind.endswith("_call"):
+        found = (kind.removesuffix("_call"), "both", "provider")
+    if found is None:
+        return read_raw(d, doc, kind, at)
+    service, phase, executor = found
+    if doc.get("execution") == "client":
+        executor = "client"
+    key = "call_id" if doc.get("call_id").__class__ is str else "id"
+    return Hosted(d.name, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
+
+
+def read_raw(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Raw:
+    """An item that only this API knows; what others can be told of it stands beside it."""
+    if kind == "compaction":
+        return Raw(d.name, doc, code=kind, at=at, extras=d.as_item)
+    if kind == "additional_tools" and doc.get("tools").__class__ is list:
+        tools = d.read_tool_list(doc["tools"], f"{at}/tools")
+        extras = d.keep(doc, ADDITION_KEYS, {"item": "whole"})
+        return Raw(d.name, doc, tools=tools, at=at, extras=extras)
+    return Raw(d.name, doc, at=at, extras=d.as_item)
+
+
+def read_said(
+    d: ResponsesBase, doc: dict[str, Json], at: str, run: list[Block], answer: bool
+) -> None:
+    """A message of the assistant: its parts, of which the first remembers the item."""
+    content = doc.get("content")
+    where = f"{at}/content"
+    if content.__class__ is str:
+        if PLAIN_MESSAGE(doc) and not answer and not (run and is_part(d, run[-1], True)):
+            run.append(Text(content, at=where))  # the usual form of a history
             return
-        doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
-        doc |= {"role": spelling["host"], "content": parts}
-        out.append(self.emit(doc, message, w.log))
+        blocks: list[Block] = [Text(content, at=where)]
+    elif content.__class__ is list and content:
+        blocks = parts.read_parts(d, content, where, OUTPUT, calls.CALL_PARTS)
+    elif content is None or content == []:
+        run.append(Raw(d.name, doc, at=at, extras=d.as_item))  # it says nothing
+        return
+    else:
+        expected("a string or a list", content, where)
+    first = blocks[0]
+    form = FORMS[doc.get("type") is not None, content.__class__ is list]
+    item = None if PLAIN_MESSAGE(doc) else calls.keep_item(d, doc, MESSAGE_KEYS)
+    extras = parts.mark(d, first.extras, item, form)
+    # Its losses are the item's, so that is where they point.
+    place = at if extras.fields else first.at
+    blocks[0] = replace(first, at=place, extras=extras)
+    run += blocks
 
-    def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:
-        self.note_message(message, w)
-        for block in message.content:
-            if isinstance(block, ToolResult):
-                out.append(self.write_result(block, w))
-            else:
-                self.omit(block, w.log)
+
+def write_said(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
+    """A message item of the assistant."""
+    first = blocks[0]
+    form = None if first.extras is None else d.spelling(first).get("item")
+    if form is None:
+        return d.write_new_item(blocks, w)
+    out: dict[str, Json] = {"type": "message"} if form.startswith("message") else {}
+    out["role"] = "assistant"
+    if form.endswith("string") and len(blocks) == 1 and isinstance(first, Text):
+        out["content"] = first.text
+    else:
+        out["content"] = write_spoken(d, blocks, w)
+    return d.emit(out, parts.item_of(first), w.log)
+
+
+def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
+    """A message item that no item of a document stands after.
+
+    In a request it bears no id: the API checks ids, and takes a message without one. In an
+    answer every message has an id.
+    """
+    if w.answer:
+        made = w.item_id("msg")
+        w.log.invented(
+            "message.id", blocks[0].at, f"{d.name} requires a message id; written as {made!r}"
+        )
+        out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
+        return out | {"role": "assistant", "content": write_spoken(d, blocks, w)}
+    first = blocks[0]
+    if len(blocks) == 1 and isinstance(first, Text) and not first.citations:
+        if first.extras is None or not d.is_home(first.extras.dialect):
+            return write_easy(d, first, w)
+    content = write_spoken(d, blocks, w)
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def write_easy(d: ResponsesBase, block: Text, w: ItemWriting) -> Json:
+    """A text of the assistant in a request from elsewhere: a message of its own, as a string.
+
+    The other form, a list of parts, demands the ids of real items. The reader joins what
+    follows each other, so no boundary is lost.
+    """
+    if block.extras is not None:
+        d.lose(block.extras, block.at, w.log)
+    return {"role": "assistant", "content": block.text}
+
+
+def write_spoken(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> list[Json]:
+    out: list[Json] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            out.append(d.write_text(block, OUTPUT, w))
+        elif isinstance(block, ToolCall):
+            out.append(d.write_call(block, w))
+        else:
+            d.write_part(block, out, w)
+    return out
+
+
+def read_message(
+    d: ResponsesBase, doc: dict[str, Json], role: Speaker, at: str, out: list[Message]
+) -> None:
+    """A message of anyone but the assistant."""
+    content = doc.get("content")
+    where = f"{at}/content"
+    extras = None
+    if content is None or not PLAIN_MESSAGE(doc):
+        typed = doc.get("type") is not None
+        extras = calls.keep_item(d, doc, MESSAGE_KEYS, {"type": True} if typed else None)
+    if content.__class__ is str:
+        blocks: list[Block] = [Text(content, at=where)]
+    elif content.__class__ is list:
+        more = d.RESULT_PARTS if role == "user" else NO_READERS
+        blocks = parts.read_parts(d, content, where, INPUT, more)
+        if not blocks or is_bare(blocks):
+            extras = d.as_list if extras is None else d.respell(extras, content="list")
+        elif role == "user" and any(b.__class__ is ToolResult for b in blocks):
+            split_results(d, blocks, at, extras, out)
+            return
+    elif content is None:
+        word = "null" if "content" in doc else "absent"
+        blocks, extras = [], d.respell(extras, content=word)
+    else:
+        expected("a string or a list", content, where)
+    if role == "system" and not out and is_bare(blocks):
+        extras = d.respell(extras, place="item")  # else it would be the instructions
+    out.append(Message(role, tuple(blocks), at=at, extras=extras))
+
+
+def split_results(
+    d: ResponsesBase, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+) -> None:
+    """Results leave the user's message; that they stood in it is a matter of spelling."""
+    start = len(out)
+    run: list[Block] = []
+    for block in [*blocks, None]:
+        if block is not None and block.__class__ is not ToolResult:
+            run.append(block)
+            continue
+        if run:
+            out.append(Message("user", tuple(run), at=at, extras=d.joined))
+            run.clear()
+        if block is not None:
+            out.append(Message("tool", (block,), at=block.at, extras=d.joined))
+    head = d.respell(extras, content="list", host="user")
+    place = at if head.fields else out[start].at
+    out[start] = replace(out[start], at=place, extras=head)
+
+
+def write_message(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
+    """A message of anyone but the assistant."""
+    content, extras = message.content, message.extras
+    spelling = {} if extras is None else d.spelling(message)
+    if len(content) == 1 and write_whole(d, content[0], out, w):
+        return note_message(d, message, w)
+    spelled = spelling.get("content")
+    strings = spelled is None and (w.home or not d.listed)
+    said: Json = parts.bare_text(d, content, w) if strings else None
+    if said is None and spelled not in ("null", "absent"):
+        said = parts.write_parts(d, content, w)
+        if not said and not w.home:
+            note_message(d, message, w)
+            d.omit_message(message, w.log)
+            return None
+    doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
+    doc["role"] = message.role
+    if said is not None or spelled == "null":
+        doc["content"] = said
+    out.append(doc if extras is None else d.emit(doc, message, w.log))
+    return None
+
+
+def write_whole(d: ResponsesBase, block: Block, out: list[Json], w: ItemWriting) -> bool:
+    """An item that is no message, and stands as one in the tree."""
+    whole = isinstance(block, Hosted) or (
+        isinstance(block, Raw) and d.spelling(block).get("item") == "whole"
+    )
+    if whole and (doc := write_item(d, block, w)) is not None:
+        out.append(doc)
+    return whole
+
+
+def is_hosted_part(d: ResponsesBase, message: Message, out: list[Json]) -> bool:
+    """Whether a message was part of another one, or the head of such a one."""
+    spelling = d.spelling(message)
+    if "host" in spelling:
+        return True
+    return "joined" in spelling and bool(out) and out[-1].get("content").__class__ is list
+
+
+def write_joined(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
+    """Results that stood inside a message of the user's go back there."""
+    parts: list[Json] = []
+    for block in message.content:
+        if isinstance(block, ToolResult):
+            parts.append(d.write_result(block, w))
+        else:
+            d.write_part(block, parts, w)
+    spelling = d.spelling(message)
+    if "host" not in spelling:
+        out[-1]["content"] += parts
+        return
+    doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
+    doc |= {"role": spelling["host"], "content": parts}
+    out.append(d.emit(doc, message, w.log))
+
+
+def write_results(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
+    note_message(d, message, w)
+    for block in message.content:
+        if isinstance(block, ToolResult):
+            out.append(d.write_result(block, w))
+        else:
+            d.omit(block, w.log)

@@ -32,10 +32,12 @@ from ...model import (
 from ...streams.base import Keys, Said, StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
-from .parts import OUTPUT
+from . import items, response
+from .parts import OUTPUT, read_citation, read_parts
 
 if TYPE_CHECKING:
-    from . import OpenAIResponses
+    from .base import ResponsesBase
+
 
 CALL_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
 PART_TEXTS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
@@ -121,7 +123,7 @@ SAID = ("content", "summary", "arguments", "input")
 """Where an item has what it says."""
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class ResponsesUsual(Struct, forbid_unknown_fields=True):
     """Nearly every event there is. Anything more in it, and it is read with care."""
 
     type: Literal[
@@ -142,7 +144,7 @@ class Usual(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(ResponsesUsual).decode
 
 
 class Item:
@@ -187,11 +189,11 @@ class Item:
 
 
 class ResponsesReader(StreamReader):
-    dialect: OpenAIResponses
+    dialect: ResponsesBase
     keys: ClassVar[dict[str, Keys]] = KEYS
     others: ClassVar[Keys | None] = HOSTED
 
-    def __init__(self, dialect: OpenAIResponses, whole: bool) -> None:
+    def __init__(self, dialect: ResponsesBase, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.items: dict[int, Item] = {}
@@ -335,7 +337,7 @@ class ResponsesReader(StreamReader):
 
     def read_item(self, doc: dict[str, Json], at: str) -> Block:
         run: list[Block] = []
-        self.dialect.read_said_item(doc, at, run)
+        items.read_said_item(self.dialect, doc, at, run)
         return run[0]
 
     def item(self, doc: dict[str, Json]) -> Item:
@@ -366,7 +368,7 @@ class ResponsesReader(StreamReader):
         part[key] = ""
         at = f"/output/{index}/content/{number}"
         if number:
-            block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+            block = read_parts(self.dialect, [part], at.rpartition("/")[0], OUTPUT)[0]
         else:  # which bears what is said of the item, its id too
             block = self.read_item({**item.doc, "content": [part]}, item.at)
         parts.append(part)
@@ -416,7 +418,7 @@ class ResponsesReader(StreamReader):
         part, found = parts[number], as_dict(doc.get("annotation"), "/annotation")
         cites = maybe_list(part, "annotations", "/part") or []
         at = f"{item.at}/content/{number}/annotations/{len(cites)}"
-        citation = self.dialect.read_citation(found, at)
+        citation = read_citation(self.dialect, found, at)
         part["annotations"] = [*cites, found]
         return (Cite(index, citation),)
 
@@ -428,7 +430,7 @@ class ResponsesReader(StreamReader):
             return ()
         part = need_dict(doc, "part", "")
         self.supersede(item.doc["content"][number], part, f"{item.at}/content/{number}")
-        block = self.dialect.read_parts([part], f"{item.at}/content", OUTPUT)[0]
+        block = read_parts(self.dialect, [part], f"{item.at}/content", OUTPUT)[0]
         events = self.close_part(item, number, block, part_text(part))
         item.doc["content"][number] = part if self.whole else slim(part)
         return events
@@ -459,7 +461,7 @@ class ResponsesReader(StreamReader):
         if item.renamed:
             final.doc = {**final.doc, "id": item.doc["id"]}
         blocks: list[Block] = []
-        self.dialect.read_said_item(final.doc, item.at, blocks)
+        items.read_said_item(self.dialect, final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
         self.supersede(without_progress(item.doc), final.doc, item.at)
         heavy = item.kind in ("message", "reasoning") and not self.whole
@@ -526,7 +528,7 @@ class ResponsesReader(StreamReader):
         events = list(self.catch_up(item, key, text))
         index, known = item.open.pop(key), item.doc["content"][number]
         if isinstance(block, Text):
-            told = [self.dialect.read_citation(c, "") for c in known.get("annotations") or ()]
+            told = [read_citation(self.dialect, c, "") for c in known.get("annotations") or ()]
             if tuple(replace(c, at="") for c in block.citations[: len(told)]) != tuple(told):
                 self.differs(item.at)
             events += [Cite(index, citation) for citation in block.citations[len(told) :]]
@@ -569,7 +571,9 @@ class ResponsesReader(StreamReader):
         self.head = {**final, "output": None}
         tree = self.silent(final)
         if tree.failure is not None or doc.get("type") == "response.failed":
-            failed = tree.failure or self.dialect.read_error({"message": "the response failed"})
+            failed = tree.failure or response.read_error(
+                self.dialect, {"message": "the response failed"}
+            )
             return [*events, *self.fail(failed)]
         self.done = True
         return [*events, End(tree)]
@@ -607,7 +611,7 @@ class ResponsesReader(StreamReader):
                 self.supersede(without_progress(item.doc), doc, item.at)
                 item.doc, item.done = doc, True
             else:
-                self.dialect.read_said_item(doc, item.at, [])
+                items.read_said_item(self.dialect, doc, item.at, [])
                 self.compare_encrypted(item, doc)
                 self.supersede(doc, item.doc, item.at)
                 self.supersede(without_progress(item.doc), doc, item.at)
@@ -658,7 +662,7 @@ class ResponsesReader(StreamReader):
             more = maybe_list(new, "annotations", "") or []
             for place, found in enumerate(more[len(known) :], len(known)):
                 at = f"{item.at}/content/{number}/annotations/{place}"
-                events.append(Cite(index, self.dialect.read_citation(as_dict(found, at), at)))
+                events.append(Cite(index, read_citation(self.dialect, as_dict(found, at), at)))
                 why = "a citation arrived after the end of its text"
                 self.notes.append(("stream.order", at, why))
             if more[: len(known)] != known:
@@ -685,7 +689,7 @@ class ResponsesReader(StreamReader):
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
         inner = {k: v for k, v in doc.items() if k not in ("type", "sequence_number")}
-        return self.fail(self.dialect.read_error(inner))
+        return self.fail(response.read_error(self.dialect, inner))
 
     def ping(self, doc: dict[str, Json]) -> Sequence[Event]:
         return (Ping(),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from ...core import fitting
 from ...core.fields import Field, Fields, flag, labels, number, text, whole
@@ -27,8 +27,13 @@ from ...model import (
 )
 from ...tools import schemas
 from .._openai import short_labels, short_user
+from . import items, parts
 from .parts import ItemWriting
-from .tools import Tools
+from .tools import write_tool_list
+
+if TYPE_CHECKING:
+    from .base import ResponsesBase
+
 
 LOGPROBS = "message.output_text.logprobs"
 """What must be included in an answer to get token probabilities."""
@@ -64,386 +69,395 @@ FIELDS = Fields(
 )
 
 
-class Requests(Tools):
-    """Reading and writing requests and histories."""
+def read_request(d: ResponsesBase, doc: Json) -> Request:
+    doc = as_dict(doc, "")
+    taken: set[str] = set()  # beside what is always taken
+    spelling: dict[str, Json] = {}
+    partly: dict[str, tuple[str, ...]] = {}
+    messages = d.read_conversation(doc, taken, spelling)
+    tools = doc.get("tools")
+    tools = None if tools is None else d.read_tool_list(tools, "/tools")
+    choice = read_request_choice(d, doc)
+    params = read_params(d, doc, taken, partly, spelling)
+    return Request(
+        maybe_str(doc, "model", ""),
+        tuple(messages),
+        tools,
+        choice,
+        params,
+        dialect=d.name,
+        extras=d.keep(doc, d.fields.all_taken(taken), spelling, partly=partly),
+    )
 
-    rules: ClassVar[dict[str, str]] = {}
-    """What the API demands, as far as ``check`` knows."""
-    fields: ClassVar[Fields] = FIELDS
 
-    # -- reading ----------------------------------------------------------------------------
+def write_request(d: ResponsesBase, tree: Request, log: Ledger) -> Json:
+    w = d.writing(log, tree.dialect)
+    if tree.tools is not None:
+        w.custom = frozenset(t.name for t in tree.tools if t.kind == "custom")
+    out: dict[str, Json] = {}
+    if tree.model is not None:
+        out["model"] = tree.model
+    facts = w.address(d.vendor, tree.model)
+    if facts is not UNKNOWN:
+        tree = fitting.fit(tree, facts, log)
+    spelling = d.spelling(tree)
+    d.write_conversation(out, tree.messages, spelling, w)
+    if tree.tools is not None:
+        tools = write_tool_list(d, tree.tools, w)
+        if tools or w.home:
+            out["tools"] = tools
+    if tree.tool_choice is not None:
+        write_request_choice(d, out, tree, tree.tool_choice, w)
+    write_params(d, out, tree.params, spelling, w)
+    if "text" in out and not w.home:
+        say_json(d, out, tree, log)
+    return d.emit(out, tree, log)
 
-    def read_request(self, doc: Json) -> Request:
-        doc = as_dict(doc, "")
-        taken: set[str] = set()  # beside what is always taken
-        spelling: dict[str, Json] = {}
-        partly: dict[str, tuple[str, ...]] = {}
-        messages = self.read_conversation(doc, taken, spelling)
-        tools = doc.get("tools")
-        tools = None if tools is None else self.read_tool_list(tools, "/tools")
-        choice = self.read_request_choice(doc)
-        params = self.read_params(doc, taken, partly, spelling)
-        return Request(
-            maybe_str(doc, "model", ""),
-            tuple(messages),
-            tools,
-            choice,
-            params,
-            dialect=self.name,
-            extras=self.keep(doc, self.fields.all_taken(taken), spelling, partly=partly),
-        )
 
-    def read_messages(self, doc: Json) -> History:
-        """A history is an object with the items; the bare items are tolerated."""
-        spelling: dict[str, Json] = {}
-        taken = {"input", "instructions"}
-        if doc.__class__ is list or doc.__class__ is str:
-            messages: list[Message] = []
-            self.read_input(doc, "", messages, spelling)
-            note = Extras(self.name, spelling=spelling | {"bare": True})
-            return History(tuple(messages), dialect=self.name, extras=note)
-        doc = as_dict(doc, "")
-        messages = self.read_conversation(doc, taken, spelling)
-        return History(tuple(messages), dialect=self.name, extras=self.keep(doc, taken, spelling))
+def fit_model(d: ResponsesBase, tree: Request, log: Ledger) -> Request:
+    facts = log.models.facts(d.vendor, tree.model)
+    return repaired(tree, d, facts, log)
 
-    def read_conversation(
-        self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
-    ) -> list[Message]:
-        """The instructions and the items."""
-        out: list[Message] = []
-        prompt = doc.get("instructions")
-        if prompt.__class__ is str:
-            if prompt:
-                text = Text(prompt, at="/instructions")
-                out.append(Message("system", (text,), at="/instructions"))
-        elif prompt.__class__ is list:
-            inner: list[Message] = []
-            self.read_items(prompt, "/instructions", inner)
-            out += (self.place(message, "instructions") for message in inner)
-        elif prompt is not None:
-            expected("a string", prompt, "/instructions")
-        system = doc.get("system")
-        if system.__class__ is str:  # not a field of this API, but other converters write it
-            taken.add("system")
-            message = Message("system", (Text(system, at="/system"),), at="/system")
-            out.append(self.place(message, "system"))
-        self.read_input(doc.get("input"), "/input", out, spelling)
-        return out
 
-    def place(self, message: Message, where: str) -> Message:
-        """A message that did not stand among the items."""
-        return Message(
-            message.role,
-            message.content,
-            message.name,
-            at=message.at,
-            extras=self.respell(message.extras, place=where),
-        )
+def say_json(d: ResponsesBase, out: dict[str, Json], tree: Request, log: Ledger) -> None:
+    """ "Response input messages must contain the word 'json'": the instructions are none."""
+    said = out["text"].get("format") or {}
+    key = "system" if "system" in out else "instructions"
+    if said.get("type") != "json_object" or says_json(out["input"]):
+        return
+    if isinstance(out.get(key), str) and says_json(out[key]):
+        please = out.pop(key)
+    elif "json-word" in d.rules:
+        please = JSON_PLEASE
+        assert tree.params.output is not None
+        log.invented("output", tree.params.output.at, JSON_WORD)
+    else:
+        return
+    facts = log.models.facts(d.vendor, tree.model)
+    role = "user" if facts.system_prompt is False else "system"
+    out["input"] = [{"role": role, "content": please}, *out["input"]]
 
-    def read_input(
-        self, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
-    ) -> None:
-        if value.__class__ is list:
-            self.read_items(value, at, out)
-        elif value.__class__ is str:
-            spelling["input"] = "string"
-            out.append(Message("user", (Text(value, at=at),), at=at))
-        elif value is None:
-            spelling["input"] = "absent"
-        else:
-            expected("a string or a list", value, at)
 
-    def read_request_choice(self, doc: dict[str, Json]) -> ToolChoice | None:
-        choice = doc.get("tool_choice")
-        parallel = maybe_bool(doc, "parallel_tool_calls", "")
-        if choice is not None:
-            return self.read_choice(choice, parallel, "/tool_choice")
-        if parallel is None:
-            return None
-        return ToolChoice(parallel=parallel, dialect=self.name, at="/parallel_tool_calls")
+def read_messages(d: ResponsesBase, doc: Json) -> History:
+    """A history is an object with the items; the bare items are tolerated."""
+    spelling: dict[str, Json] = {}
+    taken = {"input", "instructions"}
+    if doc.__class__ is list or doc.__class__ is str:
+        messages: list[Message] = []
+        d.read_input(doc, "", messages, spelling)
+        note = Extras(d.name, spelling=spelling | {"bare": True})
+        return History(tuple(messages), dialect=d.name, extras=note)
+    doc = as_dict(doc, "")
+    messages = d.read_conversation(doc, taken, spelling)
+    return History(tuple(messages), dialect=d.name, extras=d.keep(doc, taken, spelling))
 
-    def read_params(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        partly: dict[str, tuple[str, ...]],
-        spelling: dict[str, Json],
-    ) -> Params:
-        fields = self.fields
-        if (usual := fields.usual(doc)) is not None:
-            return usual
-        ats: dict[str, str] = {}
-        given = fields.read(doc, ats, spelling, taken)
-        if fields.special.isdisjoint(doc):
-            return Params(**given, ats=ats)
-        said = doc.get("text")
-        said = said if isinstance(said, dict) else {}
-        given["output"] = self.read_output(said, partly)
-        if (verbosity := maybe_str(said, "verbosity", "/text")) is not None:
-            partly["text"] = (*partly.get("text", ()), "verbosity")
-            ats["verbosity"] = "/text/verbosity"
-            given["verbosity"] = verbosity
-        if doc.get("include") == [LOGPROBS]:
-            taken.add("include")
-            ats["logprobs"] = "/include/0"
-            given["logprobs"] = True
-        given["thinking"] = self.read_effort(doc, partly)
-        given["conversation_id"] = self.read_conversation_id(doc, taken, partly, ats, spelling)
-        return Params(**given, ats=ats)
 
-    def read_conversation_id(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        partly: dict[str, tuple[str, ...]],
-        ats: dict[str, str],
-        spelling: dict[str, Json],
-    ) -> str | None:
-        """The stored conversation: its id, or an object with its id."""
-        value = doc.get("conversation")
-        if value.__class__ is str:
-            taken.add("conversation")
-            ats["conversation_id"] = "/conversation"
-            return str(value)
-        if value.__class__ is dict and value.get("id").__class__ is str:
-            partly["conversation"] = ("id",)
-            ats["conversation_id"] = "/conversation/id"
-            spelling["conversation"] = "object"
-            return str(value["id"])
-        return None
+def write_messages(d: ResponsesBase, tree: History, log: Ledger) -> Json:
+    out: dict[str, Json] = {}
+    spelling = d.spelling(tree)
+    d.write_conversation(out, tree.messages, spelling, d.writing(log, tree.dialect))
+    if "bare" in spelling and len(out) == 1:
+        return out["input"]
+    return d.emit(out, tree, log)
 
-    def read_effort(
-        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> Thinking | None:
-        config = maybe_dict(doc, "reasoning", "")
-        if config is None:
-            return None
-        effort = maybe_str(config, "effort", "/reasoning")
-        display = maybe_str(config, "summary", "/reasoning")
-        partly["reasoning"] = ("effort", "summary")
-        if effort is None and display is None:
-            return None
-        if effort == "none":
-            return Thinking("off", display=display, at="/reasoning")
-        return Thinking(effort=effort, display=display, at="/reasoning")
 
-    def read_output(
-        self, text: dict[str, Json], partly: dict[str, tuple[str, ...]]
-    ) -> OutputFormat | None:
-        """The form of the answer; the schema may be nested, as it is in Chat."""
-        form, at = text.get("format"), "/text/format"
-        if form.__class__ is not dict:
-            return None
-        word = form.get("type")
-        kind = FORMATS.get(word) if isinstance(word, str) else None
-        if kind is None:
-            return None
-        partly["text"] = ("format",)
-        if kind != "schema":
-            return OutputFormat(kind, at=at, extras=self.keep(form, ("type",)))  # type: ignore[arg-type]
-        if form.get("json_schema").__class__ is dict:
-            inner, where = form["json_schema"], f"{at}/json_schema"
-            nested = {"json_schema": SCHEMA_KEYS}
-            extras = self.keep(form, ("type",), {"nested": True}, partly=nested)
-        else:
-            inner, where = form, at
-            extras = self.keep(form, ("type", *SCHEMA_KEYS))
-        return OutputFormat(
-            "schema",
-            maybe_str(inner, "name", where),
-            maybe_str(inner, "description", where),
-            inner.get("schema"),
-            maybe_bool(inner, "strict", where),
-            f"{where[len(at) :]}/schema" if "schema" in inner else None,
-            at=at,
-            extras=extras,
-        )
+def read_conversation(
+    d: ResponsesBase, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
+) -> list[Message]:
+    """The instructions and the items."""
+    out: list[Message] = []
+    prompt = doc.get("instructions")
+    if prompt.__class__ is str:
+        if prompt:
+            text = Text(prompt, at="/instructions")
+            out.append(Message("system", (text,), at="/instructions"))
+    elif prompt.__class__ is list:
+        inner: list[Message] = []
+        d.read_items(prompt, "/instructions", inner)
+        out += (place(d, message, "instructions") for message in inner)
+    elif prompt is not None:
+        expected("a string", prompt, "/instructions")
+    system = doc.get("system")
+    if system.__class__ is str:  # not a field of this API, but other converters write it
+        taken.add("system")
+        message = Message("system", (Text(system, at="/system"),), at="/system")
+        out.append(place(d, message, "system"))
+    d.read_input(doc.get("input"), "/input", out, spelling)
+    return out
 
-    # -- writing ----------------------------------------------------------------------------
 
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        if tree.tools is not None:
-            w.custom = frozenset(t.name for t in tree.tools if t.kind == "custom")
-        out: dict[str, Json] = {}
-        if tree.model is not None:
-            out["model"] = tree.model
-        facts = w.address(self.vendor, tree.model)
-        if facts is not UNKNOWN:
-            tree = fitting.fit(tree, facts, log)
-        spelling = self.spelling(tree)
-        self.write_conversation(out, tree.messages, spelling, w)
-        if tree.tools is not None:
-            tools = self.write_tool_list(tree.tools, w)
-            if tools or w.home:
-                out["tools"] = tools
-        if tree.tool_choice is not None:
-            self.write_request_choice(out, tree, tree.tool_choice, w)
-        self.write_params(out, tree.params, spelling, w)
-        if "text" in out and not w.home:
-            self.say_json(out, tree, log)
-        return self.emit(out, tree, log)
+def place(d: ResponsesBase, message: Message, where: str) -> Message:
+    """A message that did not stand among the items."""
+    return Message(
+        message.role,
+        message.content,
+        message.name,
+        at=message.at,
+        extras=d.respell(message.extras, place=where),
+    )
 
-    def fit_model(self, tree: Request, log: Ledger) -> Request:
-        facts = log.models.facts(self.vendor, tree.model)
-        return repaired(tree, self, facts, log)
 
-    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
-        """ "Response input messages must contain the word 'json'": the instructions are none."""
-        said = out["text"].get("format") or {}
-        key = "system" if "system" in out else "instructions"
-        if said.get("type") != "json_object" or says_json(out["input"]):
-            return
-        if isinstance(out.get(key), str) and says_json(out[key]):
-            please = out.pop(key)
-        elif "json-word" in self.rules:
-            please = JSON_PLEASE
-            assert tree.params.output is not None
-            log.invented("output", tree.params.output.at, JSON_WORD)
-        else:
-            return
-        facts = log.models.facts(self.vendor, tree.model)
-        role = "user" if facts.system_prompt is False else "system"
-        out["input"] = [{"role": role, "content": please}, *out["input"]]
+def write_conversation(
+    d: ResponsesBase,
+    out: dict[str, Json],
+    messages: Sequence[Message],
+    spelling: dict[str, Json],
+    w: ItemWriting,
+) -> None:
+    items = d.write_prompt(out, messages, w)
+    spelled = spelling.get("input")
+    if spelled == "string" and len(items) == 1 and is_prompt(items[0]):
+        out["input"] = parts.bare_text(d, items[0].content, w)
+    else:
+        written = d.write_items(items, w)
+        if written or spelled != "absent":
+            out["input"] = written
 
-    def write_messages(self, tree: History, log: Ledger) -> Json:
-        out: dict[str, Json] = {}
-        spelling = self.spelling(tree)
-        self.write_conversation(out, tree.messages, spelling, self.writing(log, tree.dialect))
-        if "bare" in spelling and len(out) == 1:
-            return out["input"]
-        return self.emit(out, tree, log)
 
-    def write_conversation(
-        self,
-        out: dict[str, Json],
-        messages: Sequence[Message],
-        spelling: dict[str, Json],
-        w: ItemWriting,
-    ) -> None:
-        items = self.write_prompt(out, messages, w)
-        spelled = spelling.get("input")
-        if spelled == "string" and len(items) == 1 and is_prompt(items[0]):
-            out["input"] = self.bare_text(items[0].content, w)
-        else:
-            written = self.write_items(items, w)
-            if written or spelled != "absent":
-                out["input"] = written
-
-    def write_prompt(
-        self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
-    ) -> Sequence[Message]:
-        """The prompt beside the items, and the messages that are left for the items."""
-        if not messages:
-            return messages
-        first = messages[0]
-        count, spelled = 0, self.place_of(first)
-        if first.role == "system" and spelled is None:
-            text = self.bare_text(first.content, w)
-            if text is not None:
-                if first.name is not None or first.extras is not None:
-                    self.note_message(first, w)
-                count = 1
-                if text:
-                    out["instructions"] = text
-                else:
-                    place = first.content[0].at if first.content else first.at
-                    self.omit_text(place, w.log)
-        elif spelled == "instructions":
-            while count < len(messages) and self.place_of(messages[count]) == spelled:
-                count += 1
-            out["instructions"] = self.write_items(messages[:count], w)
-        if count < len(messages) and self.place_of(messages[count]) == "system":
-            out["system"] = self.bare_text(messages[count].content, w)
+def write_prompt(
+    d: ResponsesBase, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
+) -> Sequence[Message]:
+    """The prompt beside the items, and the messages that are left for the items."""
+    if not messages:
+        return messages
+    first = messages[0]
+    count, spelled = 0, place_of(d, first)
+    if first.role == "system" and spelled is None:
+        text = parts.bare_text(d, first.content, w)
+        if text is not None:
+            if first.name is not None or first.extras is not None:
+                items.note_message(d, first, w)
+            count = 1
+            if text:
+                out["instructions"] = text
+            else:
+                place = first.content[0].at if first.content else first.at
+                d.omit_text(place, w.log)
+    elif spelled == "instructions":
+        while count < len(messages) and place_of(d, messages[count]) == spelled:
             count += 1
-        return messages[count:]
+        out["instructions"] = d.write_items(messages[:count], w)
+    if count < len(messages) and place_of(d, messages[count]) == "system":
+        out["system"] = parts.bare_text(d, messages[count].content, w)
+        count += 1
+    return messages[count:]
 
-    def place_of(self, message: Message) -> Json:
-        """Where a message stood at home, when not where it would be put."""
-        return None if message.extras is None else self.spelling(message).get("place")
 
-    def write_request_choice(
-        self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: ItemWriting
-    ) -> None:
-        if choice.parallel is not None and (w.home or not choice.parallel):
-            out["parallel_tool_calls"] = choice.parallel
-        if not w.home and choice.mode in ("required", "named"):
-            # "Tool choice 'required' must be specified with 'tools' parameter."
-            names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
-            if not names or (choice.mode == "named" and choice.name not in names):
-                w.log.dropped(
-                    "tool_choice",
-                    choice.at,
-                    f"{self.name} requires the tool of tool_choice to be in tools",
-                )
-                return
-        said = self.write_choice(choice, w)
-        if said is not None:
-            out["tool_choice"] = said
+def place_of(d: ResponsesBase, message: Message) -> Json:
+    """Where a message stood at home, when not where it would be put."""
+    return None if message.extras is None else d.spelling(message).get("place")
 
-    def write_params(
-        self,
-        out: dict[str, Json],
-        params: Params,
-        spelling: dict[str, Json],
-        w: ItemWriting,
-    ) -> None:
-        left = self.fields.write(out, params, w, self.name, spelling)
-        if not w.home:
-            out.setdefault("store", False)  # the API stores a response unless it is told not to
-        if left is None:
+
+def read_input(
+    d: ResponsesBase, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
+) -> None:
+    if value.__class__ is list:
+        d.read_items(value, at, out)
+    elif value.__class__ is str:
+        spelling["input"] = "string"
+        out.append(Message("user", (Text(value, at=at),), at=at))
+    elif value is None:
+        spelling["input"] = "absent"
+    else:
+        expected("a string or a list", value, at)
+
+
+def read_request_choice(d: ResponsesBase, doc: dict[str, Json]) -> ToolChoice | None:
+    choice = doc.get("tool_choice")
+    parallel = maybe_bool(doc, "parallel_tool_calls", "")
+    if choice is not None:
+        return d.read_choice(choice, parallel, "/tool_choice")
+    if parallel is None:
+        return None
+    return ToolChoice(parallel=parallel, dialect=d.name, at="/parallel_tool_calls")
+
+
+def write_request_choice(
+    d: ResponsesBase, out: dict[str, Json], tree: Request, choice: ToolChoice, w: ItemWriting
+) -> None:
+    if choice.parallel is not None and (w.home or not choice.parallel):
+        out["parallel_tool_calls"] = choice.parallel
+    if not w.home and choice.mode in ("required", "named"):
+        # "Tool choice 'required' must be specified with 'tools' parameter."
+        names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
+        if not names or (choice.mode == "named" and choice.name not in names):
+            w.log.dropped(
+                "tool_choice",
+                choice.at,
+                f"{d.name} requires the tool of tool_choice to be in tools",
+            )
             return
-        if left.conversation_id is not None:
-            wrapped = spelling.get("conversation") == "object"
-            value = left.conversation_id
-            out["conversation"] = {"id": value} if wrapped else value
-        if left.thinking is not None:
-            self.write_effort(out, left.thinking, w)
-        self.write_answer_form(out, left, w)
-        if left.logprobs:
-            out["include"] = [LOGPROBS]
-        elif left.logprobs is not None:
-            why = f"{self.name} has no field that turns logprobs off"
-            w.log.dropped("logprobs", left.where("logprobs"), why)
-        self.lose(left.extras, left.at, w.log)
+    said = d.write_choice(choice, w)
+    if said is not None:
+        out["tool_choice"] = said
 
-    def write_effort(self, out: dict[str, Json], config: Thinking, w: ItemWriting) -> None:
-        doc: dict[str, Json] = {}
-        effort = "none" if config.mode == "off" else config.effort
-        if effort is not None:
-            doc["effort"] = effort
-        if config.display is not None:
-            doc["summary"] = config.display
-        if doc:
-            out["reasoning"] = doc
-        self.lose(config.extras, config.at, w.log)
 
-    def write_answer_form(self, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
-        text: dict[str, Json] = {}
-        output = params.output
-        if output is not None and (w.home or output.kind != "text" or output.extras is not None):
-            text["format"] = self.write_output(output, w)
-        if params.verbosity is not None:
-            text["verbosity"] = params.verbosity
-        if text:
-            out["text"] = text
+def read_params(
+    d: ResponsesBase,
+    doc: dict[str, Json],
+    taken: set[str],
+    partly: dict[str, tuple[str, ...]],
+    spelling: dict[str, Json],
+) -> Params:
+    fields = d.fields
+    if (usual := fields.usual(doc)) is not None:
+        return usual
+    ats: dict[str, str] = {}
+    given = fields.read(doc, ats, spelling, taken)
+    if fields.special.isdisjoint(doc):
+        return Params(**given, ats=ats)
+    said = doc.get("text")
+    said = said if isinstance(said, dict) else {}
+    given["output"] = read_output(d, said, partly)
+    if (verbosity := maybe_str(said, "verbosity", "/text")) is not None:
+        partly["text"] = (*partly.get("text", ()), "verbosity")
+        ats["verbosity"] = "/text/verbosity"
+        given["verbosity"] = verbosity
+    if doc.get("include") == [LOGPROBS]:
+        taken.add("include")
+        ats["logprobs"] = "/include/0"
+        given["logprobs"] = True
+    given["thinking"] = read_effort(doc, partly)
+    given["conversation_id"] = read_conversation_id(doc, taken, partly, ats, spelling)
+    return Params(**given, ats=ats)
 
-    def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
-        doc: dict[str, Json] = {"type": FORMAT_WORDS[form.kind]}
-        if form.kind != "schema":
-            return self.emit(doc, form, w.log)
-        inner: dict[str, Json] = {}
-        for key in SCHEMA_KEYS:
-            if (value := getattr(form, key)) is not None:
-                inner[key] = value
-        if not w.home:
-            inner["name"] = SCHEMA_NAME(form.name or "", form.at, w.log)
-            if form.strict:
-                inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
-                inner["strict"] = strict or False
-        if self.spelling(form).get("nested"):
-            return self.emit(doc | {"json_schema": inner}, form, w.log)
-        return self.emit(doc | inner, form, w.log)
+
+def write_params(
+    d: ResponsesBase,
+    out: dict[str, Json],
+    params: Params,
+    spelling: dict[str, Json],
+    w: ItemWriting,
+) -> None:
+    left = d.fields.write(out, params, w, d.name, spelling)
+    if not w.home:
+        out.setdefault("store", False)  # the API stores a response unless it is told not to
+    if left is None:
+        return
+    if left.conversation_id is not None:
+        wrapped = spelling.get("conversation") == "object"
+        value = left.conversation_id
+        out["conversation"] = {"id": value} if wrapped else value
+    if left.thinking is not None:
+        write_effort(d, out, left.thinking, w)
+    write_answer_form(d, out, left, w)
+    if left.logprobs:
+        out["include"] = [LOGPROBS]
+    elif left.logprobs is not None:
+        why = f"{d.name} has no field that turns logprobs off"
+        w.log.dropped("logprobs", left.where("logprobs"), why)
+    d.lose(left.extras, left.at, w.log)
+
+
+def read_conversation_id(
+    doc: dict[str, Json],
+    taken: set[str],
+    partly: dict[str, tuple[str, ...]],
+    ats: dict[str, str],
+    spelling: dict[str, Json],
+) -> str | None:
+    """The stored conversation: its id, or an object with its id."""
+    value = doc.get("conversation")
+    if value.__class__ is str:
+        taken.add("conversation")
+        ats["conversation_id"] = "/conversation"
+        return str(value)
+    if value.__class__ is dict and value.get("id").__class__ is str:
+        partly["conversation"] = ("id",)
+        ats["conversation_id"] = "/conversation/id"
+        spelling["conversation"] = "object"
+        return str(value["id"])
+    return None
+
+
+def read_effort(doc: dict[str, Json], partly: dict[str, tuple[str, ...]]) -> Thinking | None:
+    config = maybe_dict(doc, "reasoning", "")
+    if config is None:
+        return None
+    effort = maybe_str(config, "effort", "/reasoning")
+    display = maybe_str(config, "summary", "/reasoning")
+    partly["reasoning"] = ("effort", "summary")
+    if effort is None and display is None:
+        return None
+    if effort == "none":
+        return Thinking("off", display=display, at="/reasoning")
+    return Thinking(effort=effort, display=display, at="/reasoning")
+
+
+def write_effort(d: ResponsesBase, out: dict[str, Json], config: Thinking, w: ItemWriting) -> None:
+    doc: dict[str, Json] = {}
+    effort = "none" if config.mode == "off" else config.effort
+    if effort is not None:
+        doc["effort"] = effort
+    if config.display is not None:
+        doc["summary"] = config.display
+    if doc:
+        out["reasoning"] = doc
+    d.lose(config.extras, config.at, w.log)
+
+
+def write_answer_form(
+    d: ResponsesBase, out: dict[str, Json], params: Params, w: ItemWriting
+) -> None:
+    text: dict[str, Json] = {}
+    output = params.output
+    if output is not None and (w.home or output.kind != "text" or output.extras is not None):
+        text["format"] = write_output(d, output, w)
+    if params.verbosity is not None:
+        text["verbosity"] = params.verbosity
+    if text:
+        out["text"] = text
+
+
+def read_output(
+    d: ResponsesBase, text: dict[str, Json], partly: dict[str, tuple[str, ...]]
+) -> OutputFormat | None:
+    """The form of the answer; the schema may be nested, as it is in Chat."""
+    form, at = text.get("format"), "/text/format"
+    if form.__class__ is not dict:
+        return None
+    word = form.get("type")
+    kind = FORMATS.get(word) if isinstance(word, str) else None
+    if kind is None:
+        return None
+    partly["text"] = ("format",)
+    if kind != "schema":
+        return OutputFormat(kind, at=at, extras=d.keep(form, ("type",)))  # type: ignore[arg-type]
+    if form.get("json_schema").__class__ is dict:
+        inner, where = form["json_schema"], f"{at}/json_schema"
+        nested = {"json_schema": SCHEMA_KEYS}
+        extras = d.keep(form, ("type",), {"nested": True}, partly=nested)
+    else:
+        inner, where = form, at
+        extras = d.keep(form, ("type", *SCHEMA_KEYS))
+    return OutputFormat(
+        "schema",
+        maybe_str(inner, "name", where),
+        maybe_str(inner, "description", where),
+        inner.get("schema"),
+        maybe_bool(inner, "strict", where),
+        f"{where[len(at) :]}/schema" if "schema" in inner else None,
+        at=at,
+        extras=extras,
+    )
+
+
+def write_output(d: ResponsesBase, form: OutputFormat, w: ItemWriting) -> Json:
+    doc: dict[str, Json] = {"type": FORMAT_WORDS[form.kind]}
+    if form.kind != "schema":
+        return d.emit(doc, form, w.log)
+    inner: dict[str, Json] = {}
+    for key in SCHEMA_KEYS:
+        if (value := getattr(form, key)) is not None:
+            inner[key] = value
+    if not w.home:
+        inner["name"] = SCHEMA_NAME(form.name or "", form.at, w.log)
+        if form.strict:
+            inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
+            inner["strict"] = strict or False
+    if d.spelling(form).get("nested"):
+        return d.emit(doc | {"json_schema": inner}, form, w.log)
+    return d.emit(doc | inner, form, w.log)
 
 
 def is_prompt(message: Message) -> bool:

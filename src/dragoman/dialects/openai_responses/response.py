@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from ...core import heads
@@ -16,6 +18,7 @@ from ...core.reading import (
 )
 from ...core.turns import note_error_code, note_error_type
 from ...core.writing import Writing
+from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -36,8 +39,12 @@ from ...model import (
     Usage,
 )
 from .._openai import ERROR_TYPES, ERRORS
+from .items import note_message, read_answer
 from .parts import ItemWriting
-from .request import Requests
+
+if TYPE_CHECKING:
+    from .base import ResponsesBase
+
 
 # https://platform.openai.com/docs/api-reference/responses/object#responses/object-status
 STATUS: dict[str, StopReason] = {
@@ -123,322 +130,328 @@ COUNTS = Counts(
 WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 
 
-class Responses(Requests):
-    """Reading and writing answers."""
+def read_response(d: ResponsesBase, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if "output" not in doc and "status" not in doc:
+        missing("output", "")
+    spelling: dict[str, Json] = {}
+    output = maybe_list(doc, "output", "")
+    if output is None:
+        spelling["output"] = None
+    blocks = read_answer(d, output or [], "/output")
+    if doc.get("object") != "response":
+        spelling["object"] = doc.get("object")
+    taken = TAKEN
+    if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
+        spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
+        taken = TAKEN | {"output_text"}
+    if doc.get("status") in BROKEN_OFF:
+        blocks = as_broken_off(blocks)
+    message = Message("assistant", blocks, at="/output" if "output" in doc else "")
+    usage = maybe_dict(doc, "usage", "")
+    failure = doc.get("error")
+    return Response(
+        maybe_str(doc, "id", ""),
+        maybe_str(doc, "model", ""),
+        (Candidate(message, read_stop(d, doc, blocks, spelling), at=""),),
+        None if usage is None else read_usage(d, usage, "/usage"),
+        maybe_number(doc, "created_at", ""),
+        None if failure is None else read_failure(d, failure),
+        maybe_str(doc, "service_tier", ""),
+        read_echo(d, doc),
+        dialect=d.name,
+        extras=d.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
+    )
 
-    counts = COUNTS
 
-    # -- reading ----------------------------------------------------------------------------
+def as_broken_off(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The last item of a response that broke off is incomplete; its status says no more."""
+    for index in range(len(blocks) - 1, -1, -1):
+        extras = blocks[index].extras
+        if extras is None or "status" not in extras.fields:
+            continue
+        if extras.fields["status"] != "incomplete":
+            break
+        fields = {k: v for k, v in extras.fields.items() if k != "status"}
+        blanks = extras.blanks | {"status": "incomplete"}
+        block = replace(blocks[index], extras=replace(extras, fields=fields, blanks=blanks))
+        return (*blocks[:index], block, *blocks[index + 1 :])
+    return blocks
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if "output" not in doc and "status" not in doc:
-            missing("output", "")
-        spelling: dict[str, Json] = {}
-        output = maybe_list(doc, "output", "")
-        if output is None:
-            spelling["output"] = None
-        blocks = self.read_answer(output or [], "/output")
-        if doc.get("object") != "response":
-            spelling["object"] = doc.get("object")
-        taken = TAKEN
-        if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
-            spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
-            taken = TAKEN | {"output_text"}
-        if doc.get("status") in BROKEN_OFF:
-            blocks = self.as_broken_off(blocks)
-        message = Message("assistant", blocks, at="/output" if "output" in doc else "")
-        usage = maybe_dict(doc, "usage", "")
-        failure = doc.get("error")
-        return Response(
-            maybe_str(doc, "id", ""),
-            maybe_str(doc, "model", ""),
-            (Candidate(message, self.read_stop(doc, blocks, spelling), at=""),),
-            None if usage is None else self.read_usage(usage, "/usage"),
-            maybe_number(doc, "created_at", ""),
-            None if failure is None else self.read_failure(failure),
-            maybe_str(doc, "service_tier", ""),
-            self.read_echo(doc),
-            dialect=self.name,
-            extras=self.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
+
+def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
+    w = d.writing(log, tree.dialect, answer=True)
+    candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+    out: dict[str, Json] = {}
+    write_head(d, out, tree, w)
+    write_stop(d, out, tree, candidate, w)
+    items: list[Json] = []
+    out["output"] = items
+    w.within = stem(tree.id)
+    d.write_turn(candidate.message.content, items, w)
+    if not w.home and out["status"] in BROKEN_OFF and items and "status" in items[-1]:
+        last = candidate.message.content[-1]
+        if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
+            items[-1]["status"] = "incomplete"
+    note_message(d, candidate.message, w)
+    d.lose(candidate.extras, candidate.at, log)
+    if tree.usage is not None:
+        out["usage"] = write_usage(d, tree.usage, w)
+    elif not w.home:
+        out["usage"] = None
+    write_tier(d, out, tree, w)
+    d.write_echo(out, tree, w)
+    for key, value in d.spelling(tree).items():
+        out[key] = said_in(candidate.message.content) if key == "output_text" else value
+        if out[key] is None and not (key == "output" and items):
+            del out[key]
+    return d.emit(out, tree, log)
+
+
+def write_head(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+    heads.put_id(d, out, tree, w, "resp_1")
+    out["object"] = "response"
+    heads.put_created(d, out, "created_at", tree, w, heads.exact)
+    heads.put_model(d, out, tree, w)
+
+
+def read_echo(d: ResponsesBase, doc: dict[str, Json]) -> Extras | None:
+    fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
+    blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
+    return Extras(d.name, fields, blanks) if fields or blanks else None
+
+
+def echo(d: ResponsesBase, request: Json) -> Extras | None:
+    if request.__class__ is not dict:
+        return None
+    said = {k: v for k, v in request.items() if k in ECHOED and v is not None}
+    return Extras(d.name, LEAST_ECHO | {"tools": []} | said)
+
+
+def write_echo(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+    """What an answer repeats of its request; of a request nobody knows, the least."""
+    echo = tree.echo
+    if echo is not None and d.is_home(echo.dialect):
+        out |= echo.fields
+        out |= echo.blanks
+        return
+    least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    same = echo is not None and echo.fields == least
+    if echo is not None and echo.fields and not same:
+        w.log.dropped(
+            "response.echo", tree.at, f"{d.name} does not repeat this field of the request"
         )
+    if w.home:
+        return
+    out |= LEAST_ECHO | {"tools": []}
+    if same:
+        return
+    why = (
+        f"{d.name} repeats the request in a response; written as no "
+        "tools and the default tool_choice"
+    )
+    w.log.invented("response.echo", "", why)
 
-    def as_broken_off(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """The last item of a response that broke off is incomplete; its status says no more."""
-        for index in range(len(blocks) - 1, -1, -1):
-            extras = blocks[index].extras
-            if extras is None or "status" not in extras.fields:
-                continue
-            if extras.fields["status"] != "incomplete":
-                break
-            fields = {k: v for k, v in extras.fields.items() if k != "status"}
-            blanks = extras.blanks | {"status": "incomplete"}
-            block = replace(blocks[index], extras=replace(extras, fields=fields, blanks=blanks))
-            return (*blocks[:index], block, *blocks[index + 1 :])
-        return blocks
 
-    def read_echo(self, doc: dict[str, Json]) -> Extras | None:
-        fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
-        blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
-        return Extras(self.name, fields, blanks) if fields or blanks else None
+def read_stop(
+    d: ResponsesBase, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
+) -> Stop | None:
+    """The status does not tell a call or a refusal from a plain end; the items do."""
+    status = maybe_str(doc, "status", "")
+    details = maybe_dict(doc, "incomplete_details", "")
+    if status is None:
+        if details is not None:
+            spelling["incomplete_details"] = details
+        return None
+    if ":" in status:
+        spelling |= {"status": status, "incomplete_details": details}
+    word = None if details is None else details.get("reason")
+    if not isinstance(word, str):
+        word = None
+    detail = None if details == {"reason": word} and word else details
+    native = status if word is None else f"{status}:{word}"
+    reason = STATUS.get(status, "other") if word is None else INCOMPLETE.get(word, "other")
+    if reason == "end":
+        reason = end_of(blocks)
+    return Stop(reason, native, d.name, detail=detail)
 
-    def echo(self, request: Json) -> Extras | None:
-        if request.__class__ is not dict:
-            return None
-        said = {k: v for k, v in request.items() if k in ECHOED and v is not None}
-        return Extras(self.name, LEAST_ECHO | {"tools": []} | said)
 
-    def read_stop(
-        self, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
-    ) -> Stop | None:
-        """The status does not tell a call or a refusal from a plain end; the items do."""
-        status = maybe_str(doc, "status", "")
-        details = maybe_dict(doc, "incomplete_details", "")
-        if status is None:
-            if details is not None:
-                spelling["incomplete_details"] = details
-            return None
-        if ":" in status:
-            spelling |= {"status": status, "incomplete_details": details}
-        word = None if details is None else details.get("reason")
-        if not isinstance(word, str):
-            word = None
-        detail = None if details == {"reason": word} and word else details
-        native = status if word is None else f"{status}:{word}"
-        reason = STATUS.get(status, "other") if word is None else INCOMPLETE.get(word, "other")
-        if reason == "end":
-            reason = end_of(blocks)
-        return Stop(reason, native, self.name, detail=detail)
+def write_stop(
+    d: ResponsesBase, out: dict[str, Json], tree: Response, candidate: Candidate, w: ItemWriting
+) -> None:
+    stop, failure = candidate.stop, tree.failure
+    if failure is not None:
+        out["error"] = write_failure(d, failure, w)
+    if w.home:
+        if stop is not None:
+            write_own_stop(out, stop)
+        return
+    content = candidate.message.content
+    if stop is None and failure is None:
+        d.invent_stop(candidate, "in_progress", w.log)
+    reason: StopReason = "unfinished" if stop is None else stop.reason
+    status, word, exact = ENDS["error" if failure is not None else reason]
+    if status == "failed" and failure is None and stop and stop.native != status:
+        # What failed has an error here, and this has none.
+        status, word, exact = *ENDS["other"][:2], False
+    if reason == "filter" and any(isinstance(b, Refusal) for b in content):
+        status, word = "completed", None
+    out["status"] = status
+    out["incomplete_details"] = None if word is None else {"reason": word}
+    out.setdefault("error", None)
+    if stop is None:
+        return
+    exact = exact or stop.native == status  # a variant of this API said so
+    if failure is not None and reason != "error":
+        exact = False  # it failed, whatever was said of its end
+    if d.is_unnamed(stop, word or status):
+        exact = False
+    if not exact or (status == "completed" and end_of(content) != reason):
+        d.note_stop(candidate, word or status, w.log)
 
-    def read_failure(self, doc: Json) -> Failure:
-        """The error inside an answer that failed."""
-        at = "/error"
-        if doc.__class__ is str:
-            return Failure(
-                "other", doc, dialect=self.name, at=at, extras=self.respell(None, whole=True)
-            )
-        doc = as_dict(doc, at)
-        words, spelling = words_of(doc)
-        return self.failure_of(words, at, self.keep(doc, words, spelling))
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        ttl = self.read_ttls(doc.get("input_tokens_details"))
-        if ttl is None:
-            return super().read_usage(doc, at)
-        known = (*self.counts.partly["input_tokens_details"], "cache_write_tokens_details")
-        usage = self.counts.read(self, doc, at, partly={"input_tokens_details": known})
-        return replace(usage, cache_write_ttl=ttl)
+def write_own_stop(out: dict[str, Json], stop: Stop) -> None:
+    status, _, word = (stop.native or "").partition(":")
+    out["status"] = status
+    if stop.detail is not None:
+        out["incomplete_details"] = stop.detail
+    elif word:
+        out["incomplete_details"] = {"reason": word}
 
-    def read_ttls(self, inputs: Json) -> dict[str, int] | None:
-        """The tokens written to the cache by how long they live, if the object is as it should."""
-        if inputs.__class__ is not dict:
-            return None
-        details = inputs.get("cache_write_tokens_details")
-        if details.__class__ is not dict or not details.keys() <= set(WRITE_TTLS.values()):
-            return None
-        found = {ttl: details[key] for ttl, key in WRITE_TTLS.items() if key in details}
-        return found if found and all(n.__class__ is int for n in found.values()) else None
 
-    # -- writing ----------------------------------------------------------------------------
+def read_failure(d: ResponsesBase, doc: Json) -> Failure:
+    """The error inside an answer that failed."""
+    at = "/error"
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=d.name, at=at, extras=d.respell(None, whole=True))
+    doc = as_dict(doc, at)
+    words, spelling = words_of(doc)
+    return failure_of(d, words, at, d.keep(doc, words, spelling))
 
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        out: dict[str, Json] = {}
-        self.write_head(out, tree, w)
-        self.write_stop(out, tree, candidate, w)
-        items: list[Json] = []
-        out["output"] = items
-        w.within = stem(tree.id)
-        self.write_turn(candidate.message.content, items, w)
-        if not w.home and out["status"] in BROKEN_OFF and items and "status" in items[-1]:
-            last = candidate.message.content[-1]
-            if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
-                items[-1]["status"] = "incomplete"
-        self.note_message(candidate.message, w)
-        self.lose(candidate.extras, candidate.at, log)
-        if tree.usage is not None:
-            out["usage"] = self.write_usage(tree.usage, w)
-        elif not w.home:
-            out["usage"] = None
-        self.write_tier(out, tree, w)
-        self.write_echo(out, tree, w)
-        for key, value in self.spelling(tree).items():
-            out[key] = said_in(candidate.message.content) if key == "output_text" else value
-            if out[key] is None and not (key == "output" and items):
-                del out[key]
-        return self.emit(out, tree, log)
 
-    def write_head(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        heads.put_id(self, out, tree, w, "resp_1")
-        out["object"] = "response"
-        heads.put_created(self, out, "created_at", tree, w, heads.exact)
-        heads.put_model(self, out, tree, w)
+def write_failure(d: ResponsesBase, failure: Failure, w: ItemWriting) -> Json:
+    if d.is_home(failure.dialect):
+        if d.spelling(failure).get("whole"):
+            return failure.message
+        return d.emit(write_words(d, failure), failure, w.log)
+    code = FAILURE_CODES.get(failure.kind, "server_error")
+    if failure.kind not in FAILURE_CODES:
+        note_error_type(failure, code, w.log)
+    note_error_code(failure, code, w.log)
+    d.lose(failure.extras, failure.at, w.log)
+    return {"code": code, "message": failure.message}
 
-    def write_stop(
-        self, out: dict[str, Json], tree: Response, candidate: Candidate, w: ItemWriting
-    ) -> None:
-        stop, failure = candidate.stop, tree.failure
-        if failure is not None:
-            out["error"] = self.write_failure(failure, w)
-        if w.home:
-            if stop is not None:
-                self.write_own_stop(out, stop)
-            return
-        content = candidate.message.content
-        if stop is None and failure is None:
-            self.invent_stop(candidate, "in_progress", w.log)
-        reason: StopReason = "unfinished" if stop is None else stop.reason
-        status, word, exact = ENDS["error" if failure is not None else reason]
-        if status == "failed" and failure is None and stop and stop.native != status:
-            # What failed has an error here, and this has none.
-            status, word, exact = *ENDS["other"][:2], False
-        if reason == "filter" and any(isinstance(b, Refusal) for b in content):
-            status, word = "completed", None
-        out["status"] = status
-        out["incomplete_details"] = None if word is None else {"reason": word}
-        out.setdefault("error", None)
-        if stop is None:
-            return
-        exact = exact or stop.native == status  # a variant of this API said so
-        if failure is not None and reason != "error":
-            exact = False  # it failed, whatever was said of its end
-        if self.is_unnamed(stop, word or status):
-            exact = False
-        if not exact or (status == "completed" and end_of(content) != reason):
-            self.note_stop(candidate, word or status, w.log)
 
-    def write_own_stop(self, out: dict[str, Json], stop: Stop) -> None:
-        status, _, word = (stop.native or "").partition(":")
-        out["status"] = status
-        if stop.detail is not None:
-            out["incomplete_details"] = stop.detail
-        elif word:
-            out["incomplete_details"] = {"reason": word}
+def write_tier(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+    if tree.service_tier is not None:
+        d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
 
-    def write_failure(self, failure: Failure, w: ItemWriting) -> Json:
-        if self.is_home(failure.dialect):
-            if self.spelling(failure).get("whole"):
-                return failure.message
-            return self.emit(self.write_words(failure), failure, w.log)
-        code = FAILURE_CODES.get(failure.kind, "server_error")
-        if failure.kind not in FAILURE_CODES:
-            note_error_type(failure, code, w.log)
-        note_error_code(failure, code, w.log)
-        self.lose(failure.extras, failure.at, w.log)
-        return {"code": code, "message": failure.message}
 
-    def write_tier(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        if tree.service_tier is not None:
-            self.fields["service_tier"].write(out, tree.service_tier, tree.at, w, self.name)
+def read_usage(d: ResponsesBase, doc: dict[str, Json], at: str) -> Usage:
+    ttl = read_ttls(doc.get("input_tokens_details"))
+    if ttl is None:
+        return Dialect.read_usage(d, doc, at)
+    known = (*d.counts.partly["input_tokens_details"], "cache_write_tokens_details")
+    usage = d.counts.read(d, doc, at, partly={"input_tokens_details": known})
+    return replace(usage, cache_write_ttl=ttl)
 
-    def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        """What an answer repeats of its request; of a request nobody knows, the least."""
-        echo = tree.echo
-        if echo is not None and self.is_home(echo.dialect):
-            out |= echo.fields
-            out |= echo.blanks
-            return
-        least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
-        same = echo is not None and echo.fields == least
-        if echo is not None and echo.fields and not same:
-            w.log.dropped(
-                "response.echo", tree.at, f"{self.name} does not repeat this field of the request"
-            )
-        if w.home:
-            return
-        out |= LEAST_ECHO | {"tools": []}
-        if same:
-            return
-        why = (
-            f"{self.name} repeats the request in a response; written as no "
-            "tools and the default tool_choice"
-        )
-        w.log.invented("response.echo", "", why)
 
-    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
-        out = self.counts.write(self, usage, w)
-        ttls = usage.cache_write_ttl
-        if ttls and (w.home or any(ttls.values())) and "usage.cache_ttl" not in self.can.lacks:
-            self.write_ttls(out, usage, ttls, w)
-        return self.emit(out, usage, w.log)
+def write_usage(d: ResponsesBase, usage: Usage, w: Writing) -> dict[str, Json]:
+    out = d.counts.write(d, usage, w)
+    ttls = usage.cache_write_ttl
+    if ttls and (w.home or any(ttls.values())) and "usage.cache_ttl" not in d.can.lacks:
+        write_ttls(d, out, usage, ttls, w)
+    return d.emit(out, usage, w.log)
 
-    def write_ttls(
-        self, out: dict[str, Json], usage: Usage, ttls: dict[str, int], w: Writing
-    ) -> None:
-        if not ttls.keys() <= WRITE_TTLS.keys():
-            self.lack("usage.cache_ttl", usage.at, w.log)
-            return
-        found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
-        if not w.home:
-            found = dict.fromkeys(WRITE_TTLS.values(), 0) | found
-        out.setdefault("input_tokens_details", {})["cache_write_tokens_details"] = found
 
-    # -- errors -----------------------------------------------------------------------------
+def read_ttls(inputs: Json) -> dict[str, int] | None:
+    """The tokens written to the cache by how long they live, if the object is as it should."""
+    if inputs.__class__ is not dict:
+        return None
+    details = inputs.get("cache_write_tokens_details")
+    if details.__class__ is not dict or not details.keys() <= set(WRITE_TTLS.values()):
+        return None
+    found = {ttl: details[key] for ttl, key in WRITE_TTLS.items() if key in details}
+    return found if found and all(n.__class__ is int for n in found.values()) else None
 
-    def read_error(self, doc: Json) -> Failure:
-        """An error document: ``{"error": {...}}``, or what servers and gateways make of it."""
-        if doc.__class__ is str:
-            return Failure("other", doc, dialect=self.name, extras=self.respell(None, whole=True))
-        doc = as_dict(doc, "")
-        inner = doc.get("error")
-        if inner.__class__ is dict:
-            words, spelling = words_of(inner)
-            return self.failure_of(words, "", self.keep(doc, (), spelling, partly={"error": words}))
-        for key in ("error", "detail", "message"):
-            if doc.get(key).__class__ is str:
-                words, _ = words_of(doc)
-                words["message"] = doc[key]
-                taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
-                return self.failure_of(words, "", self.keep(doc, taken, {"key": key}))
-        return Failure(
-            "other", "", dialect=self.name, extras=Extras(self.name, doc, spelling={"bare": True})
-        )
 
-    def write_error(self, tree: Failure, log: Ledger) -> Json:
-        if self.is_home(tree.dialect):
-            return self.write_own_error(tree, log)
-        word = tree.type
-        if word is None or kind_of(tree.code, word) != tree.kind:
-            word = ERROR_TYPES.get(tree.kind, "server_error")
-            if tree.kind not in ERROR_TYPES:
-                note_error_type(tree, word, log)
-        inner: dict[str, Json] = {"message": tree.message, "type": word}
-        inner |= {"param": tree.param, "code": tree.code}
-        self.note_error(tree, log)
-        self.lose(tree.extras, tree.at, log)
-        return {"error": inner}
+def write_ttls(
+    d: ResponsesBase, out: dict[str, Json], usage: Usage, ttls: dict[str, int], w: Writing
+) -> None:
+    if not ttls.keys() <= WRITE_TTLS.keys():
+        d.lack("usage.cache_ttl", usage.at, w.log)
+        return
+    found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
+    if not w.home:
+        found = dict.fromkeys(WRITE_TTLS.values(), 0) | found
+    out.setdefault("input_tokens_details", {})["cache_write_tokens_details"] = found
 
-    def write_own_error(self, tree: Failure, log: Ledger) -> Json:
-        spelling = self.spelling(tree)
-        if "whole" in spelling:
-            return tree.message
-        if "bare" in spelling and tree.extras is not None:
-            return tree.extras.fields
-        words = self.write_words(tree)
-        if "key" in spelling:
-            words.pop("message", None)
-            return self.emit({spelling["key"]: tree.message, **words}, tree, log)
-        return self.emit({"error": words}, tree, log)
 
-    def write_words(self, failure: Failure) -> dict[str, Json]:
-        """The strings of an error, those that it had."""
-        words = {k: v for k in ERROR_KEYS if (v := getattr(failure, k)) is not None}
-        if "message" in self.spelling(failure):
-            del words["message"]
-        return words
+def read_error(d: ResponsesBase, doc: Json) -> Failure:
+    """An error document: ``{"error": {...}}``, or what servers and gateways make of it."""
+    if doc.__class__ is str:
+        return Failure("other", doc, dialect=d.name, extras=d.respell(None, whole=True))
+    doc = as_dict(doc, "")
+    inner = doc.get("error")
+    if inner.__class__ is dict:
+        words, spelling = words_of(inner)
+        return failure_of(d, words, "", d.keep(doc, (), spelling, partly={"error": words}))
+    for key in ("error", "detail", "message"):
+        if doc.get(key).__class__ is str:
+            words, _ = words_of(doc)
+            words["message"] = doc[key]
+            taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
+            return failure_of(d, words, "", d.keep(doc, taken, {"key": key}))
+    return Failure("other", "", dialect=d.name, extras=Extras(d.name, doc, spelling={"bare": True}))
 
-    def failure_of(self, words: dict[str, str], at: str, extras: Extras | None) -> Failure:
-        return Failure(
-            kind_of(words.get("code"), words.get("type")),
-            words.get("message", ""),
-            words.get("type"),
-            words.get("code"),
-            words.get("param"),
-            dialect=self.name,
-            at=at,
-            extras=extras,
-        )
+
+def write_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
+    if d.is_home(tree.dialect):
+        return write_own_error(d, tree, log)
+    word = tree.type
+    if word is None or kind_of(tree.code, word) != tree.kind:
+        word = ERROR_TYPES.get(tree.kind, "server_error")
+        if tree.kind not in ERROR_TYPES:
+            note_error_type(tree, word, log)
+    inner: dict[str, Json] = {"message": tree.message, "type": word}
+    inner |= {"param": tree.param, "code": tree.code}
+    d.note_error(tree, log)
+    d.lose(tree.extras, tree.at, log)
+    return {"error": inner}
+
+
+def write_own_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
+    spelling = d.spelling(tree)
+    if "whole" in spelling:
+        return tree.message
+    if "bare" in spelling and tree.extras is not None:
+        return tree.extras.fields
+    words = write_words(d, tree)
+    if "key" in spelling:
+        words.pop("message", None)
+        return d.emit({spelling["key"]: tree.message, **words}, tree, log)
+    return d.emit({"error": words}, tree, log)
+
+
+def write_words(d: ResponsesBase, failure: Failure) -> dict[str, Json]:
+    """The strings of an error, those that it had."""
+    words = {k: v for k in ERROR_KEYS if (v := getattr(failure, k)) is not None}
+    if "message" in d.spelling(failure):
+        del words["message"]
+    return words
+
+
+def failure_of(d: ResponsesBase, words: dict[str, str], at: str, extras: Extras | None) -> Failure:
+    return Failure(
+        kind_of(words.get("code"), words.get("type")),
+        words.get("message", ""),
+        words.get("type"),
+        words.get("code"),
+        words.get("param"),
+        dialect=d.name,
+        at=at,
+        extras=extras,
+    )
 
 
 def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | None]:

@@ -95,7 +95,7 @@ JSON = (
 )
 
 
-class Rules(Ruled):
+class ResponsesRules(Ruled):
     """The rules of the real API, one function each."""
 
     rules = RULES

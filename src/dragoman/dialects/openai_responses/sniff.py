@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import (
     PARTS,
     Evidence,
@@ -23,6 +23,10 @@ from ...lint.evidence import (
     weigh_unnamed,
 )
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import OpenAIResponses
+
 
 REQUEST = {
     "instructions": 0.5, "previous_response_id": 0.8, "max_output_tokens": 0.4, "include": 0.5,
@@ -73,24 +77,21 @@ HOSTED = frozenset(
 )  # fmt: skip
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("output").__class__ is list:
-                yield response(doc)
-            elif doc.get("error").__class__ is dict and "type" not in doc:
-                yield openai_error(doc)
-            elif "model" in doc or "input" in doc or doc.get("prompt").__class__ is dict:
-                yield request(doc)
-                yield TALK.history(doc, "input")
-            else:
-                yield from choice(doc)
-        elif doc.__class__ is str:
-            yield from openai_word(doc)
-        elif is_list_of_objects(doc):
-            yield TALK.listed(doc)
+def sniff(d: OpenAIResponses, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("output").__class__ is list:
+            yield response(doc)
+        elif doc.get("error").__class__ is dict and "type" not in doc:
+            yield openai_error(doc)
+        elif "model" in doc or "input" in doc or doc.get("prompt").__class__ is dict:
+            yield request(doc)
+            yield TALK.history(doc, "input")
+        else:
+            yield from choice(doc)
+    elif doc.__class__ is str:
+        yield from openai_word(doc)
+    elif is_list_of_objects(doc):
+        yield TALK.listed(doc)
 
 
 def request(doc: dict[str, Json]) -> Verdict:

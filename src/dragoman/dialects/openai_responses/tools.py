@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
@@ -12,8 +12,11 @@ from ...core.writing import parameters
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
 from ...tools import schemas
-from .items import Items
 from .parts import ItemWriting
+
+if TYPE_CHECKING:
+    from .base import ResponsesBase
+
 
 SCHEMA = "/parameters"
 FUNCTION_KEYS = ("name", "description", "parameters", "strict", "defer_loading")
@@ -37,375 +40,388 @@ Found: TypeAlias = tuple[str, str | None, ToolKind, tuple[str, ...] | None, Extr
 """What a choice says: mode, name, kind, the allowed tools, and its extras."""
 
 
-class Tools(Items):
-    """Reading and writing what the model may call."""
+def read_tools(d: ResponsesBase, doc: Json) -> Toolbox:
+    return Toolbox(d.read_tool_list(doc, ""), dialect=d.name)
 
-    # -- definitions ------------------------------------------------------------------------
 
-    def read_tools(self, doc: Json) -> Toolbox:
-        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
+def write_tools(d: ResponsesBase, tree: Toolbox, log: Ledger) -> Json:
+    d.lose(tree.extras, tree.at, log)
+    return write_tool_list(d, tree.tools, d.writing(log, tree.dialect))
 
-    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        out: list[Tool] = []
-        for index, doc in enumerate(as_list(docs, at)):
-            where = f"{at}/{index}"
-            doc = as_dict(doc, where)
-            if doc.get("type") == "namespace":
-                out += self.read_namespace(doc, where)
-            else:
-                out.append(self.read_tool(doc, where))
-        return tuple(out)
 
-    def read_namespace(self, doc: dict[str, Json], at: str) -> list[Tool]:
-        """The tools of a namespace, of which the first remembers the group."""
-        name, docs = doc.get("name"), doc.get("tools")
-        if name.__class__ is not str or docs.__class__ is not list or not docs:
-            return [self.read_hosted_tool(doc, "namespace", at)]  # it has no tools
-        tools = []
-        for index, inner in enumerate(docs):
-            where = f"{at}/tools/{index}"
-            tools.append(replace(self.read_tool(as_dict(inner, where), where), namespace=name))
-        description = maybe_str(doc, "description", at)
-        group = Namespace(description, at=at, extras=self.keep(doc, NAMESPACE_KEYS))
-        return [replace(tools[0], group=group), *tools[1:]]
+def read_tool_list(d: ResponsesBase, docs: Json, at: str) -> tuple[Tool, ...]:
+    out: list[Tool] = []
+    for index, doc in enumerate(as_list(docs, at)):
+        where = f"{at}/{index}"
+        doc = as_dict(doc, where)
+        if doc.get("type") == "namespace":
+            out += read_namespace(d, doc, where)
+        else:
+            out.append(d.read_tool(doc, where))
+    return tuple(out)
 
-    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if doc.get("type") == "function" and doc.get("strict") is False and PLAIN_TOOL(doc):
-            name, description = doc.get("name"), doc.get("description")
-            schema = doc.get("parameters")
-            if name.__class__ is description.__class__ is str and schema is not None:
-                # The usual shape.
-                return Tool(
-                    name, description, schema, at=at, extras=self.not_strict, schema_at=SCHEMA
-                )
-        kind = need_str(doc, "type", at)
-        if kind == "function":
-            if doc.get("function").__class__ is dict:
-                return self.read_nested(doc, at)
-            return self.read_function(doc, at, at, self.keep(doc, TOOL_KEYS))
-        if kind == "custom":
-            return self.read_custom(doc, at)
-        if kind == "tool_search" and doc.get("execution") == "client":
-            return self.read_search(doc, at)
-        return self.read_hosted_tool(doc, kind, at)
 
-    def read_search(self, doc: dict[str, Json], at: str) -> Tool:
-        """A search for tools that the client runs: a function in all but its name."""
-        return Tool(
-            SEARCH,
-            maybe_str(doc, "description", at),
-            doc.get("parameters"),
-            kind="search",
-            at=at,
-            extras=self.keep(doc, SEARCH_KEYS),
-            schema_at=SCHEMA if "parameters" in doc else None,
+def write_tool_list(d: ResponsesBase, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
+    out: list[Json] = []
+    before: Tool | None = None  # the tool of a namespace that was written last
+    for tool in tools:
+        doc = d.write_tool(tool, w)
+        if doc is None:
+            continue
+        if tool.namespace is None:
+            out.append(doc)
+            before = None
+            continue
+        if before is None or tool.group is not None or tool.namespace != before.namespace:
+            out.append(write_namespace(d, tool, w))
+        out[-1]["tools"].append(doc)
+        before = tool
+    return out
+
+
+def read_namespace(d: ResponsesBase, doc: dict[str, Json], at: str) -> list[Tool]:
+    """The tools of a namespace, of which the first remembers the group."""
+    name, docs = doc.get("name"), doc.get("tools")
+    if name.__class__ is not str or docs.__class__ is not list or not docs:
+        return [read_hosted_tool(d, doc, "namespace", at)]  # it has no tools
+    tools = []
+    for index, inner in enumerate(docs):
+        where = f"{at}/tools/{index}"
+        tools.append(replace(d.read_tool(as_dict(inner, where), where), namespace=name))
+    description = maybe_str(doc, "description", at)
+    group = Namespace(description, at=at, extras=d.keep(doc, NAMESPACE_KEYS))
+    return [replace(tools[0], group=group), *tools[1:]]
+
+
+def write_namespace(d: ResponsesBase, tool: Tool, w: ItemWriting) -> dict[str, Json]:
+    """The group that a tool begins, without tools."""
+    group = tool.group or Namespace()
+    out: dict[str, Json] = {"type": "namespace", "name": tool.namespace}
+    if group.description is not None:
+        out["description"] = group.description
+    elif not w.home:
+        out["description"] = ""
+        w.log.invented(
+            "tool.namespace", tool.at, f"{d.name} requires the description of a namespace"
         )
+    return d.emit(out | {"tools": []}, group, w.log)
 
-    def read_hosted_tool(self, doc: dict[str, Json], kind: str, at: str) -> Tool:
-        name = doc.get("name")
-        name = name if isinstance(name, str) else kind
-        return Tool(name, kind="hosted", service=kind, dialect=self.name, payload=doc, at=at)
 
-    def read_function(
-        self, doc: dict[str, Json], where: str, at: str, extras: Extras | None
-    ) -> Tool:
-        strict = maybe_bool(doc, "strict", where)
-        if strict is False:
-            strict = None
-            extras = self.not_strict if extras is None else self.respell(extras, strict=False)
-        return Tool(
-            need_str(doc, "name", where),
-            maybe_str(doc, "description", where),
-            doc.get("parameters"),
-            strict=strict,
-            at=at,
-            extras=extras,
-            schema_at=where[len(at) :] + SCHEMA if "parameters" in doc else None,
-            deferred=maybe_bool(doc, "defer_loading", where),
-        )
+def has_tool(d: ResponsesBase, node: Tool | ToolChoice) -> bool:
+    return d.knows(node.dialect)
 
-    def read_nested(self, doc: dict[str, Json], at: str) -> Tool:
-        """A tool in the form of Chat; some clients repeat the name beside the function."""
-        inner = doc["function"]
-        again = [k for k in ("name", "description") if k in doc and doc[k] == inner.get(k)]
-        extras = self.keep(
-            doc, ("type", *again), {"nested": again}, partly={"function": FUNCTION_KEYS}
-        )
-        return self.read_function(inner, f"{at}/function", at, extras)
 
-    def read_custom(self, doc: dict[str, Json], at: str) -> Tool:
-        form, where = doc.get("format"), f"{at}/format"
-        grammar = None
-        spelling: dict[str, Json] = {}
-        partly: dict[str, Json] = {}
-        if form.__class__ is dict and form.get("type") == "grammar":
-            nested = form.get("grammar").__class__ is dict
-            holder = form["grammar"] if nested else form
-            grammar = Grammar(
-                need_str(holder, "syntax", where), need_str(holder, "definition", where)
-            )
-            partly["format"] = NESTED_KEYS if nested else FORMAT_KEYS
-            if nested:
-                spelling["nested"] = True
-        elif form == {"type": "text"}:  # the default
-            spelling["format"] = form
-            partly["format"] = ("type",)
-        return Tool(
-            need_str(doc, "name", at),
-            maybe_str(doc, "description", at),
-            kind="custom",
-            grammar=grammar,
-            at=at,
-            extras=self.keep(doc, CUSTOM_KEYS, spelling, partly=partly),
-            deferred=maybe_bool(doc, "defer_loading", at),
-        )
+def read_tool(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
+    if doc.get("type") == "function" and doc.get("strict") is False and PLAIN_TOOL(doc):
+        name, description = doc.get("name"), doc.get("description")
+        schema = doc.get("parameters")
+        if name.__class__ is description.__class__ is str and schema is not None:
+            # The usual shape.
+            return Tool(name, description, schema, at=at, extras=d.not_strict, schema_at=SCHEMA)
+    kind = need_str(doc, "type", at)
+    if kind == "function":
+        if doc.get("function").__class__ is dict:
+            return read_nested(d, doc, at)
+        return read_function(d, doc, at, at, d.keep(doc, TOOL_KEYS))
+    if kind == "custom":
+        return read_custom(d, doc, at)
+    if kind == "tool_search" and doc.get("execution") == "client":
+        return read_search(d, doc, at)
+    return read_hosted_tool(d, doc, kind, at)
 
-    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
-        self.lose(tree.extras, tree.at, log)
-        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
-    def write_tool_list(self, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
-        out: list[Json] = []
-        before: Tool | None = None  # the tool of a namespace that was written last
-        for tool in tools:
-            doc = self.write_tool(tool, w)
-            if doc is None:
-                continue
-            if tool.namespace is None:
-                out.append(doc)
-                before = None
-                continue
-            if before is None or tool.group is not None or tool.namespace != before.namespace:
-                out.append(self.write_namespace(tool, w))
-            out[-1]["tools"].append(doc)
-            before = tool
-        return out
+def write_tool(d: ResponsesBase, tool: Tool, w: ItemWriting) -> Json:
+    if tool.kind == "hosted":
+        return tool.payload
+    if tool.kind == "search":
+        return write_search(d, tool, w)
+    inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+    if tool.description is not None:
+        inner["description"] = tool.description
+    if tool.kind == "custom":
+        return write_custom(d, tool, inner, w)
+    strict = write_parameters(d, inner, tool, w)
+    if strict is not None:
+        inner["strict"] = strict
+    elif not w.home or "strict" in d.spelling(tool):
+        inner["strict"] = False
+    if tool.deferred is not None:
+        inner["defer_loading"] = tool.deferred
+    if tool.extras is None or d.is_mute(tool.extras):
+        return {"type": "function", **inner}
+    nested = d.spelling(tool).get("nested")
+    if nested is None:
+        return d.emit({"type": "function", **inner}, tool, w.log)
+    out: dict[str, Json] = {"type": "function", "function": inner}
+    out |= {key: inner.get(key) for key in nested}
+    return d.emit(out, tool, w.log)
 
-    def write_namespace(self, tool: Tool, w: ItemWriting) -> dict[str, Json]:
-        """The group that a tool begins, without tools."""
-        group = tool.group or Namespace()
-        out: dict[str, Json] = {"type": "namespace", "name": tool.namespace}
-        if group.description is not None:
-            out["description"] = group.description
-        elif not w.home:
-            out["description"] = ""
-            w.log.invented(
-                "tool.namespace", tool.at, f"{self.name} requires the description of a namespace"
-            )
-        return self.emit(out | {"tools": []}, group, w.log)
 
-    def has_tool(self, node: Tool | ToolChoice) -> bool:
-        return self.knows(node.dialect)
+def read_search(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
+    """A search for tools that the client runs: a function in all but its name."""
+    return Tool(
+        SEARCH,
+        maybe_str(doc, "description", at),
+        doc.get("parameters"),
+        kind="search",
+        at=at,
+        extras=d.keep(doc, SEARCH_KEYS),
+        schema_at=SCHEMA if "parameters" in doc else None,
+    )
 
-    def write_tool(self, tool: Tool, w: ItemWriting) -> Json:
-        if tool.kind == "hosted":
-            return tool.payload
-        if tool.kind == "search":
-            return self.write_search(tool, w)
-        inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-        if tool.description is not None:
-            inner["description"] = tool.description
-        if tool.kind == "custom":
-            return self.write_custom(tool, inner, w)
-        strict = self.write_parameters(inner, tool, w)
-        if strict is not None:
-            inner["strict"] = strict
-        elif not w.home or "strict" in self.spelling(tool):
-            inner["strict"] = False
-        if tool.deferred is not None:
-            inner["defer_loading"] = tool.deferred
-        if tool.extras is None or self.is_mute(tool.extras):
-            return {"type": "function", **inner}
-        nested = self.spelling(tool).get("nested")
-        if nested is None:
-            return self.emit({"type": "function", **inner}, tool, w.log)
-        out: dict[str, Json] = {"type": "function", "function": inner}
-        out |= {key: inner.get(key) for key in nested}
-        return self.emit(out, tool, w.log)
 
-    def write_search(self, tool: Tool, w: ItemWriting) -> Json:
-        out: dict[str, Json] = {"type": "tool_search", "execution": "client"}
-        if tool.description is not None:
-            out["description"] = tool.description
-        if tool.schema is not None:
-            out["parameters"] = tool.schema
-        return self.emit(out, tool, w.log)
+def write_search(d: ResponsesBase, tool: Tool, w: ItemWriting) -> Json:
+    out: dict[str, Json] = {"type": "tool_search", "execution": "client"}
+    if tool.description is not None:
+        out["description"] = tool.description
+    if tool.schema is not None:
+        out["parameters"] = tool.schema
+    return d.emit(out, tool, w.log)
 
-    def write_custom(self, tool: Tool, inner: dict[str, Json], w: ItemWriting) -> Json:
-        out: dict[str, Json] = {"type": "custom", **inner}
-        if tool.deferred is not None:
-            out["defer_loading"] = tool.deferred
-        if tool.strict is not None:
-            w.log.dropped(
-                "tool.strict",
-                tool.at,
-                f"{self.name} has no field for strictness of a freeform tool",
-            )
-        spelled = self.spelling(tool).get("format")
-        if spelled is not None:
-            out["format"] = spelled
-        elif tool.grammar is not None:
-            said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
-            nested = "nested" in self.spelling(tool)
-            out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
-        return self.emit(out, tool, w.log)
 
-    def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> bool | None:
-        """The schema of a tool; gives whether it is enforced."""
-        schema, strict = tool.schema, tool.strict
-        if w.home:
-            if schema is not None:
-                inner["parameters"] = schema
-            return strict
-        schema = parameters(tool, w.log, {})
-        if schema is not None and not ("type" in schema and "properties" in schema):
-            schema, strict = self.complete(schema, tool, w)
-        elif strict and schema is not None:
-            schema, strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
-        inner["parameters"] = schema
-        return strict
+def read_hosted_tool(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Tool:
+    name = doc.get("name")
+    name = name if isinstance(name, str) else kind
+    return Tool(name, kind="hosted", service=kind, dialect=d.name, payload=doc, at=at)
 
-    def complete(
-        self, schema: dict[str, Json], tool: Tool, w: ItemWriting
-    ) -> tuple[Json, bool | None]:
-        """A schema with what every schema must have here, and whether it is enforced."""
-        missing: dict[str, Json] = {}
-        if "type" not in schema:
-            # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
-            missing["type"] = "object"
-        whole, strict = missing | schema, tool.strict
-        if strict:  # before its properties are said: an object of any would become an empty one
-            whole, strict = schemas.strictly(tool, whole, schemas.OPENAI, w.log)
-        if whole.get("type") == "object" and "properties" not in whole:
-            # "In context=(), object schema missing properties."
-            missing["properties"] = {}
-            whole = {"properties": {}} | whole
-        if missing:
-            said = " and ".join(missing)
-            w.log.invented("tool.schema", tool.at, f"{self.name} requires the {said} of a schema")
-        return whole, strict
 
-    # -- choice -----------------------------------------------------------------------------
+def read_function(
+    d: ResponsesBase, doc: dict[str, Json], where: str, at: str, extras: Extras | None
+) -> Tool:
+    strict = maybe_bool(doc, "strict", where)
+    if strict is False:
+        strict = None
+        extras = d.not_strict if extras is None else d.respell(extras, strict=False)
+    return Tool(
+        need_str(doc, "name", where),
+        maybe_str(doc, "description", where),
+        doc.get("parameters"),
+        strict=strict,
+        at=at,
+        extras=extras,
+        schema_at=where[len(at) :] + SCHEMA if "parameters" in doc else None,
+        deferred=maybe_bool(doc, "defer_loading", where),
+    )
 
-    def read_tool_choice(self, doc: Json) -> ToolChoice:
-        return self.read_choice(doc, None, "")
 
-    def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
-        if doc.__class__ is str:
-            if doc in MODES:
-                return ToolChoice(doc, parallel=parallel, dialect=self.name, at=at)  # type: ignore[arg-type]
-            if doc == "any":
-                note = Extras(self.name, spelling={"word": doc})
-                return ToolChoice(
-                    "required", parallel=parallel, dialect=self.name, at=at, extras=note
-                )
-            return ToolChoice(parallel=parallel, payload=doc, dialect=self.name, at=at)
-        if doc.__class__ is not dict:
-            expected("a string or an object", doc, at)
-        found = self.read_named(doc, at) or self.read_allowed(doc, at) or self.read_flag(doc)
-        if found is None:  # a built-in tool, or something new
-            return ToolChoice(parallel=parallel, payload=doc, dialect=self.name, at=at)
-        mode, name, kind, allowed, extras = found
-        return ToolChoice(
-            mode,  # type: ignore[arg-type]
-            name,
-            kind,
-            allowed,
-            parallel,
-            dialect=self.name,
-            at=at,
-            extras=extras,
-        )
+def read_nested(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
+    """A tool in the form of Chat; some clients repeat the name beside the function."""
+    inner = doc["function"]
+    again = [k for k in ("name", "description") if k in doc and doc[k] == inner.get(k)]
+    extras = d.keep(doc, ("type", *again), {"nested": again}, partly={"function": FUNCTION_KEYS})
+    return read_function(d, inner, f"{at}/function", at, extras)
 
-    def read_named(self, doc: dict[str, Json], at: str) -> Found | None:
-        kind = doc.get("type")
-        key: ToolKind = "custom" if kind == "custom" else "function"
-        if kind != key and (kind is not None or doc.get("function").__class__ is not dict):
-            return None
-        inner = doc.get(key)
-        if inner.__class__ is not dict:
-            name = need_str(doc, "name", at)
-            return "named", name, key, None, self.keep(doc, ("type", "name"))
-        spelling: dict[str, Json] = {"nested": kind is not None}
-        extras = self.keep(doc, ("type",), spelling, partly={key: ("name",)})
-        return "named", need_str(inner, "name", f"{at}/{key}"), key, None, extras
 
-    def read_allowed(self, doc: dict[str, Json], at: str) -> Found | None:
-        if doc.get("type") != "allowed_tools":
-            return None
-        nested = doc.get("allowed_tools").__class__ is dict
-        holder = doc["allowed_tools"] if nested else doc
-        mode, tools = holder.get("mode"), holder.get("tools")
-        if mode not in ("auto", "required") or tools.__class__ is not list:
-            return None
-        names = [name_in(tool) for tool in tools]
-        if None in names:
-            return None
-        known = tuple(name for name in names if name is not None)
-        spelling: dict[str, Json] = {}
-        if tools != [{"type": "function", "name": name} for name in known]:
-            spelling["tools"] = tools
+def read_custom(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
+    form, where = doc.get("format"), f"{at}/format"
+    grammar = None
+    spelling: dict[str, Json] = {}
+    partly: dict[str, Json] = {}
+    if form.__class__ is dict and form.get("type") == "grammar":
+        nested = form.get("grammar").__class__ is dict
+        holder = form["grammar"] if nested else form
+        grammar = Grammar(need_str(holder, "syntax", where), need_str(holder, "definition", where))
+        partly["format"] = NESTED_KEYS if nested else FORMAT_KEYS
         if nested:
             spelling["nested"] = True
-            partly = {"allowed_tools": ("mode", "tools")}
-            extras = self.keep(doc, ("type",), spelling, partly=partly)
-        else:
-            extras = self.keep(doc, ("type", "mode", "tools"), spelling)
-        return mode, None, "function", known, extras
+    elif form == {"type": "text"}:  # the default
+        spelling["format"] = form
+        partly["format"] = ("type",)
+    return Tool(
+        need_str(doc, "name", at),
+        maybe_str(doc, "description", at),
+        kind="custom",
+        grammar=grammar,
+        at=at,
+        extras=d.keep(doc, CUSTOM_KEYS, spelling, partly=partly),
+        deferred=maybe_bool(doc, "defer_loading", at),
+    )
 
-    def read_flag(self, doc: dict[str, Json]) -> Found | None:
-        for flag, mode in FLAGS.items():
-            if doc.get(flag) is True:
-                extras = self.respell(self.keep(doc, (flag,)), flag=flag)
-                return mode, None, "function", None, extras
+
+def write_custom(d: ResponsesBase, tool: Tool, inner: dict[str, Json], w: ItemWriting) -> Json:
+    out: dict[str, Json] = {"type": "custom", **inner}
+    if tool.deferred is not None:
+        out["defer_loading"] = tool.deferred
+    if tool.strict is not None:
+        w.log.dropped(
+            "tool.strict", tool.at, f"{d.name} has no field for strictness of a freeform tool"
+        )
+    spelled = d.spelling(tool).get("format")
+    if spelled is not None:
+        out["format"] = spelled
+    elif tool.grammar is not None:
+        said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+        nested = "nested" in d.spelling(tool)
+        out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
+    return d.emit(out, tool, w.log)
+
+
+def write_parameters(
+    d: ResponsesBase, inner: dict[str, Json], tool: Tool, w: ItemWriting
+) -> bool | None:
+    """The schema of a tool; gives whether it is enforced."""
+    schema, strict = tool.schema, tool.strict
+    if w.home:
+        if schema is not None:
+            inner["parameters"] = schema
+        return strict
+    schema = parameters(tool, w.log, {})
+    if schema is not None and not ("type" in schema and "properties" in schema):
+        schema, strict = complete(d, schema, tool, w)
+    elif strict and schema is not None:
+        schema, strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
+    inner["parameters"] = schema
+    return strict
+
+
+def complete(
+    d: ResponsesBase, schema: dict[str, Json], tool: Tool, w: ItemWriting
+) -> tuple[Json, bool | None]:
+    """A schema with what every schema must have here, and whether it is enforced."""
+    missing: dict[str, Json] = {}
+    if "type" not in schema:
+        # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
+        missing["type"] = "object"
+    whole, strict = missing | schema, tool.strict
+    if strict:  # before its properties are said: an object of any would become an empty one
+        whole, strict = schemas.strictly(tool, whole, schemas.OPENAI, w.log)
+    if whole.get("type") == "object" and "properties" not in whole:
+        # "In context=(), object schema missing properties."
+        missing["properties"] = {}
+        whole = {"properties": {}} | whole
+    if missing:
+        said = " and ".join(missing)
+        w.log.invented("tool.schema", tool.at, f"{d.name} requires the {said} of a schema")
+    return whole, strict
+
+
+def read_tool_choice(d: ResponsesBase, doc: Json) -> ToolChoice:
+    return d.read_choice(doc, None, "")
+
+
+def write_tool_choice(d: ResponsesBase, tree: ToolChoice, log: Ledger) -> Json:
+    return d.write_choice(tree, d.writing(log, tree.dialect))
+
+
+def read_choice(d: ResponsesBase, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+    if doc.__class__ is str:
+        if doc in MODES:
+            return ToolChoice(doc, parallel=parallel, dialect=d.name, at=at)  # type: ignore[arg-type]
+        if doc == "any":
+            note = Extras(d.name, spelling={"word": doc})
+            return ToolChoice("required", parallel=parallel, dialect=d.name, at=at, extras=note)
+        return ToolChoice(parallel=parallel, payload=doc, dialect=d.name, at=at)
+    if doc.__class__ is not dict:
+        expected("a string or an object", doc, at)
+    found = read_named(d, doc, at) or read_allowed(d, doc, at) or read_flag(d, doc)
+    if found is None:  # a built-in tool, or something new
+        return ToolChoice(parallel=parallel, payload=doc, dialect=d.name, at=at)
+    mode, name, kind, allowed, extras = found
+    return ToolChoice(
+        mode,  # type: ignore[arg-type]
+        name,
+        kind,
+        allowed,
+        parallel,
+        dialect=d.name,
+        at=at,
+        extras=extras,
+    )
+
+
+def write_choice(d: ResponsesBase, choice: ToolChoice, w: ItemWriting) -> Json | None:
+    if choice.payload is not None:
+        return choice.payload
+    spelling = d.spelling(choice)
+    if choice.allowed is not None:
+        return write_allowed(d, choice, choice.allowed, spelling, w)
+    if choice.mode == "named":
+        return write_named(d, choice, spelling, w)
+    if "flag" in spelling:
+        return d.emit({spelling["flag"]: True}, choice, w.log)
+    d.lose(choice.extras, choice.at, w.log)
+    return spelling.get("word", choice.mode)
+
+
+def read_named(d: ResponsesBase, doc: dict[str, Json], at: str) -> Found | None:
+    kind = doc.get("type")
+    key: ToolKind = "custom" if kind == "custom" else "function"
+    if kind != key and (kind is not None or doc.get("function").__class__ is not dict):
         return None
+    inner = doc.get(key)
+    if inner.__class__ is not dict:
+        name = need_str(doc, "name", at)
+        return "named", name, key, None, d.keep(doc, ("type", "name"))
+    spelling: dict[str, Json] = {"nested": kind is not None}
+    extras = d.keep(doc, ("type",), spelling, partly={key: ("name",)})
+    return "named", need_str(inner, "name", f"{at}/{key}"), key, None, extras
 
-    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        return self.write_choice(tree, self.writing(log, tree.dialect))
 
-    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
-        if choice.payload is not None:
-            return choice.payload
-        spelling = self.spelling(choice)
-        if choice.allowed is not None:
-            return self.write_allowed(choice, choice.allowed, spelling, w)
-        if choice.mode == "named":
-            return self.write_named(choice, spelling, w)
-        if "flag" in spelling:
-            return self.emit({spelling["flag"]: True}, choice, w.log)
-        self.lose(choice.extras, choice.at, w.log)
-        return spelling.get("word", choice.mode)
+def write_named(
+    d: ResponsesBase, choice: ToolChoice, spelling: dict[str, Json], w: ItemWriting
+) -> Json:
+    name = choice.name or ""
+    key = "custom" if choice.kind == "custom" or name in w.custom else "function"
+    name = w.tool_name(name, choice.at)
+    if "nested" not in spelling:
+        return d.emit({"type": key, "name": name}, choice, w.log)
+    out: dict[str, Json] = {"type": key} if spelling["nested"] else {}
+    return d.emit(out | {key: {"name": name}}, choice, w.log)
 
-    def write_named(self, choice: ToolChoice, spelling: dict[str, Json], w: ItemWriting) -> Json:
-        name = choice.name or ""
-        key = "custom" if choice.kind == "custom" or name in w.custom else "function"
-        name = w.tool_name(name, choice.at)
-        if "nested" not in spelling:
-            return self.emit({"type": key, "name": name}, choice, w.log)
-        out: dict[str, Json] = {"type": key} if spelling["nested"] else {}
-        return self.emit(out | {key: {"name": name}}, choice, w.log)
 
-    def write_allowed(
-        self,
-        choice: ToolChoice,
-        allowed: tuple[str, ...],
-        spelling: dict[str, Json],
-        w: ItemWriting,
-    ) -> Json:
-        tools: Json = spelling.get("tools") or [
-            {
-                "type": "custom" if name in w.custom else "function",
-                "name": w.tool_name(name, choice.at),
-            }
-            for name in allowed
-        ]
-        inner: dict[str, Json] = {"mode": choice.mode or "auto", "tools": tools}
-        out: dict[str, Json] = {"type": "allowed_tools"}
-        out |= {"allowed_tools": inner} if "nested" in spelling else inner
-        return self.emit(out, choice, w.log)
+def read_allowed(d: ResponsesBase, doc: dict[str, Json], at: str) -> Found | None:
+    if doc.get("type") != "allowed_tools":
+        return None
+    nested = doc.get("allowed_tools").__class__ is dict
+    holder = doc["allowed_tools"] if nested else doc
+    mode, tools = holder.get("mode"), holder.get("tools")
+    if mode not in ("auto", "required") or tools.__class__ is not list:
+        return None
+    names = [name_in(tool) for tool in tools]
+    if None in names:
+        return None
+    known = tuple(name for name in names if name is not None)
+    spelling: dict[str, Json] = {}
+    if tools != [{"type": "function", "name": name} for name in known]:
+        spelling["tools"] = tools
+    if nested:
+        spelling["nested"] = True
+        partly = {"allowed_tools": ("mode", "tools")}
+        extras = d.keep(doc, ("type",), spelling, partly=partly)
+    else:
+        extras = d.keep(doc, ("type", "mode", "tools"), spelling)
+    return mode, None, "function", known, extras
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ItemWriting:
-        return ItemWriting(log, self.is_home(dialect), answer)
+
+def write_allowed(
+    d: ResponsesBase,
+    choice: ToolChoice,
+    allowed: tuple[str, ...],
+    spelling: dict[str, Json],
+    w: ItemWriting,
+) -> Json:
+    tools: Json = spelling.get("tools") or [
+        {"type": "custom" if name in w.custom else "function", "name": w.tool_name(name, choice.at)}
+        for name in allowed
+    ]
+    inner: dict[str, Json] = {"mode": choice.mode or "auto", "tools": tools}
+    out: dict[str, Json] = {"type": "allowed_tools"}
+    out |= {"allowed_tools": inner} if "nested" in spelling else inner
+    return d.emit(out, choice, w.log)
+
+
+def writing(
+    d: ResponsesBase, log: Ledger, dialect: str | None, *, answer: bool = False
+) -> ItemWriting:
+    return ItemWriting(log, d.is_home(dialect), answer)
+
+
+def read_flag(d: ResponsesBase, doc: dict[str, Json]) -> Found | None:
+    for flag, mode in FLAGS.items():
+        if doc.get(flag) is True:
+            extras = d.respell(d.keep(doc, (flag,)), flag=flag)
+            return mode, None, "function", None, extras
+    return None
 
 
 def name_in(tool: Json) -> str | None:

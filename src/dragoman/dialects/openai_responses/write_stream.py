@@ -26,11 +26,12 @@ from ...model import (
 )
 from ...streams.base import FunctionsOnly
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from . import calls, items, parts
 from .parts import OUTPUT
 from .response import stem
 
 if TYPE_CHECKING:
-    from . import OpenAIResponses
+    from .base import ResponsesBase
 
 
 encode_text = msgspec.json.Encoder().encode
@@ -42,7 +43,7 @@ ENDINGS = {
 }
 
 
-class Part:
+class ResponsesPart:
     """A block while it is written: where it stands, and what was said of it."""
 
     def __init__(self, block: Block, item: dict[str, Json], output: int, content: int) -> None:
@@ -63,14 +64,14 @@ class Part:
 class ResponsesWriter(FunctionsOnly):
     has_summaries: ClassVar[bool] = True
     needs_whole: ClassVar[bool] = True
-    dialect: OpenAIResponses
+    dialect: ResponsesBase
 
-    def __init__(self, dialect: OpenAIResponses, log: Ledger, home: bool) -> None:
+    def __init__(self, dialect: ResponsesBase, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.sequence = -1
         self.count = 0  # of items
-        self.parts: dict[int, Part] = {}
+        self.parts: dict[int, ResponsesPart] = {}
         self.message: dict[str, Json] | None = None  # the message item that is open
         self.place = 0  # where it stands
         self.parted: set[str] = set()  # messages of the source that were open when others began
@@ -105,7 +106,7 @@ class ResponsesWriter(FunctionsOnly):
         if isinstance(block, ToolCall):
             return closed + self.open_call(event.index, block)
         if isinstance(block, Reasoning):
-            self.parts[event.index] = Part(block, {}, -1, 0)
+            self.parts[event.index] = ResponsesPart(block, {}, -1, 0)
             self.parts[event.index].turn = self.turn()
             return closed + (self.open_reasoning(event.index) if self.home else b"")
         items: list[Json] = []
@@ -128,14 +129,14 @@ class ResponsesWriter(FunctionsOnly):
             if self.parted and block.at.rpartition("/")[0] in self.parted:
                 why = "more of a message arrived after an item that follows it in the document"
                 self.log.moved("stream.order", block.at, why)
-            doc = self.dialect.write_said([block], self.w)
+            doc = items.write_said(self.dialect, [block], self.w)
             doc = {**doc, "status": "in_progress", "content": []}
             self.message, self.place = doc, self.count
             self.count += 1
             out += self.event("response.output_item.added", output_index=self.place, item={**doc})
         number = len(self.message["content"])
         self.message["content"].append(None)
-        part = self.parts[index] = Part(block, self.message, self.place, number)
+        part = self.parts[index] = ResponsesPart(block, self.message, self.place, number)
         self.latest = self.turn()
         blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
         kind = "response.output_text.delta"
@@ -156,13 +157,13 @@ class ResponsesWriter(FunctionsOnly):
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
         if call.kind == "search":  # its arguments are an object, and come whole
             doc = {**doc, "arguments": {}, "status": "in_progress"}
-            part = self.parts[index] = Part(call, doc, self.count, 0)
+            part = self.parts[index] = ResponsesPart(call, doc, self.count, 0)
             self.count += 1
             return self.event("response.output_item.added", output_index=part.output, item=doc)
         custom = call.kind == "custom"
         field = "input" if custom else "arguments"
         doc = {**doc, field: "", "status": "in_progress"}
-        part = self.parts[index] = Part(call, doc, self.count, 0)
+        part = self.parts[index] = ResponsesPart(call, doc, self.count, 0)
         self.count += 1
         kind = "custom_tool_call_input" if custom else "function_call_arguments"
         fields = {"item_id": doc.get("id", ""), "output_index": part.output}
@@ -200,7 +201,7 @@ class ResponsesWriter(FunctionsOnly):
             part.texts.setdefault(("text", 0), []).append(text)
         return b""
 
-    def think(self, event: Delta, part: Part) -> bytes:
+    def think(self, event: Delta, part: ResponsesPart) -> bytes:
         opened = b""
         if part.output < 0:
             if not event.text:
@@ -248,7 +249,7 @@ class ResponsesWriter(FunctionsOnly):
             return b""
         return self.close_text(part)
 
-    def close_text(self, part: Part) -> bytes:
+    def close_text(self, part: ResponsesPart) -> bytes:
         text, block = part.text(), part.block
         fields = {
             "item_id": part.item.get("id", ""),
@@ -256,7 +257,7 @@ class ResponsesWriter(FunctionsOnly):
             "content_index": part.content,
         }
         if isinstance(block, Refusal):
-            doc = self.dialect.write_refusal(replace(block, text=text), self.w)
+            doc = parts.write_refusal(self.dialect, replace(block, text=text), self.w)
             out = self.event("response.refusal.done", **fields, refusal=text)
         else:
             assert isinstance(block, Text)
@@ -284,12 +285,12 @@ class ResponsesWriter(FunctionsOnly):
         self.items[place] = doc
         return self.event("response.output_item.done", output_index=place, item=doc)
 
-    def close_call(self, part: Part) -> bytes:
+    def close_call(self, part: ResponsesPart) -> bytes:
         text, call = part.text(), part.block
         assert isinstance(call, ToolCall)
         if call.kind == "search":
             spelling = self.dialect.spelling(call)
-            given = self.dialect.search_arguments(replace(call, arguments=text), spelling, self.w)
+            given = calls.search_arguments(replace(call, arguments=text), spelling, self.w)
             return self.item_done(part.output, {**part.item, "arguments": given})
         custom = call.kind == "custom"
         fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
@@ -304,7 +305,7 @@ class ResponsesWriter(FunctionsOnly):
         out += self.event(f"response.{kind}.done", **fields, **{field: text})
         return out + self.item_done(part.output, {**part.item, field: text})
 
-    def close_reasoning(self, part: Part, index: int) -> bytes:
+    def close_reasoning(self, part: ResponsesPart, index: int) -> bytes:
         block = part.block
         assert isinstance(block, Reasoning)
         signature = part.signature or block.signature

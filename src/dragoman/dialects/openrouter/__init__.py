@@ -21,11 +21,13 @@ from ...ledger import Ledger
 from ...lint.evidence import Verdict, objects, told_by
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ..openai_chat import OpenAIChat
+from ..openai_chat import parts as chat_parts
 from ..openai_chat.parts import AUDIO
 from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import MORE_MEDIA, OMITTED, compatible
-from .details import FORMATS, Details
+from ..openai_chat.variant import MORE_MEDIA, OMITTED, Compatible, compatible
+from . import details
+from .details import FORMATS
 
 if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
@@ -45,17 +47,19 @@ REASONING = ("effort", "max_tokens", "exclude", "enabled")
 MARK = "cache_control"
 
 
-class OpenRouter(Details):
+class OpenRouter(Compatible):
+    name = "openrouter"
+    issuer = "openrouter"
     spec = "https://openrouter.ai/docs/api-reference/chat-completion"
     kin = frozenset({"openai-chat"})
     endpoints = compatible("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")
-    blank = Details.blank | {"reasoning_details"}
+    blank = OpenAIChat.blank | {"reasoning_details"}
     cache_key = MARK
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
     can = replace(
-        Details.can,
+        Compatible.can,
         refusals=cap.EVERYWHERE,
-        lacks=Details.can.lacks | {"error.param"},
+        lacks=Compatible.can.lacks | {"error.param"},
         # "One of the following (not both)": an effort or a budget.
         thinking=replace(
             cap.BY_EFFORT,
@@ -94,13 +98,19 @@ class OpenRouter(Details):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     says_status = True
-    fields = Details.fields.but(
+    fields = Compatible.fields.but(
         OLD_LIMIT,
         Field("top_k", whole),
         FIELDS["metadata"],
         FIELDS["service_tier"],
         methods={"thinking": ("reasoning_effort", "reasoning"), "cache": (MARK,)},
     ).refusing("store")
+    thinking_key = "reasoning"
+
+    read_assistant = details.read_assistant
+    write_assistant = details.write_assistant
+    write_beside = details.write_beside
+    write_reasoning = details.write_reasoning
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))
@@ -128,12 +138,14 @@ class OpenRouter(Details):
         if doc.get(MARK).__class__ is not dict or doc.get("function").__class__ is not dict:
             return super().read_tool(doc, at)
         tool = super().read_tool({k: v for k, v in doc.items() if k != MARK}, at)
-        return replace(tool, cache=self.read_cache({MARK: doc[MARK]}, at)[0])
+        return replace(tool, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, at)[0])
 
     def write_tool(self, tool: Tool, w: Writing) -> Json | None:
         out = super().write_tool(replace(tool, cache=None), w)
         if out is not None and tool.cache is not None:
-            out[MARK] = self.write_mark({} if w.home else dict(self.cache_mark), tool.cache, w)
+            out[MARK] = chat_parts.write_mark(
+                self, {} if w.home else dict(self.cache_mark), tool.cache, w
+            )
         return out
 
     def read_params(
@@ -143,12 +155,14 @@ class OpenRouter(Details):
         if doc.get(MARK).__class__ is not dict:
             return params
         taken.add(MARK)
-        return replace(params, cache=self.read_cache({MARK: doc[MARK]}, "")[0])
+        return replace(params, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, "")[0])
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         cache = tree.params.cache
         if cache is not None:
-            out[MARK] = self.write_mark({} if w.home else dict(self.cache_mark), cache, w)
+            out[MARK] = chat_parts.write_mark(
+                self, {} if w.home else dict(self.cache_mark), cache, w
+            )
             tree = replace(tree, params=replace(tree.params, cache=None))
         super().write_params(out, tree, w)
 

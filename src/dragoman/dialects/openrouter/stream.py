@@ -20,6 +20,7 @@ from ...streams.events import Close, Delta, Event, Open, Signed, hollow
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
+from . import details
 from .details import (
     ENCRYPTED,
     FORMATS,
@@ -30,7 +31,7 @@ from .details import (
     TEXT,
     UNKNOWN,
     WORD,
-    Part,
+    OpenRouterPart,
     is_item_signature,
     is_said,
     is_signature,
@@ -41,6 +42,7 @@ from .details import (
 
 if TYPE_CHECKING:
     from . import OpenRouter
+
 
 THOUGHT = "reasoning_details"
 
@@ -127,7 +129,9 @@ class OpenRouterReader(ChatReader):
         key = SEALED.get(str(entry.kind))
         if key is not None and is_said(doc, key):
             events.append(
-                Signed(index, self.dialect.read_signature({**entry.doc, "type": entry.kind}))
+                Signed(
+                    index, details.read_signature(self.dialect, {**entry.doc, "type": entry.kind})
+                )
             )
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
@@ -148,7 +152,7 @@ class OpenRouterReader(ChatReader):
         for doc in self.signatures.get(speaker.number, ()):
             if isinstance(block, ToolCall) and doc.get("id") == block.id is not None:
                 self.signatures[speaker.number].remove(doc)
-                return self.dialect.sign(block, doc, 0)
+                return details.sign(self.dialect, block, doc, 0)
         return block
 
     def sign(self, speaker: Speaker, events: list[Event]) -> None:
@@ -157,10 +161,10 @@ class OpenRouterReader(ChatReader):
             said = "content" in speaker.said
             if doc.get("id") is None and (said or speaker.message.get("content") == ""):
                 text = Text("", at=f"/choices/{speaker.number}/message/content")
-                self.add_signed(speaker, self.dialect.sign(text, doc, 0), said, events)
+                self.add_signed(speaker, details.sign(self.dialect, text, doc, 0), said, events)
             else:
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
-                block = self.dialect.read_reasoning([doc], at)
+                block = details.read_reasoning(self.dialect, [doc], at)
                 index = self.begin_block(speaker, THOUGHT, hollow(block), events)
                 assert block.signature is not None
                 events += [Signed(index, block.signature), Close(speaker.open.pop(THOUGHT))]
@@ -181,7 +185,9 @@ class OpenRouterReader(ChatReader):
             self.out_of_order(speaker)
         self.close_before(speaker, events)
         at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
-        block: Block = hollow(self.dialect.read_detail({**entry.doc, "type": entry.kind}, at))
+        block: Block = hollow(
+            details.read_detail(self.dialect, {**entry.doc, "type": entry.kind}, at)
+        )
         self.run[speaker.number] = 0 if plain else -1
         self.named[speaker.number] = entry.doc.get("id")
         return self.begin_block(speaker, THOUGHT, block, events)
@@ -200,7 +206,7 @@ class OpenRouterReader(ChatReader):
 class Thought:
     """Reasoning while it is written."""
 
-    def __init__(self, number: int, block: Reasoning, parts: list[Part] | None) -> None:
+    def __init__(self, number: int, block: Reasoning, parts: list[OpenRouterPart] | None) -> None:
         self.number = number
         self.block = block
         self.parts = parts  # how it was spelled at home, as far as it is not said yet
@@ -226,7 +232,7 @@ class OpenRouterWriter(ChatWriter):
             _, begun = self.voice(number)
             if self.must_wait(event, (number, THOUGHT)):
                 return begun
-            parts = self.dialect.parts_of(block)
+            parts = details.parts_of(self.dialect, block)
             self.reasoning[event.index] = Thought(number, block, parts)
             if (
                 block.signature is not None and block.signature.kind == "encrypted"
@@ -253,7 +259,7 @@ class OpenRouterWriter(ChatWriter):
     def sign(self, number: int, block: Text | ToolCall, call_id: str | None) -> bytes:
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
-        entry = self.dialect.signature(block, call_id, count)
+        entry = details.signature(self.dialect, block, call_id, count)
         self.signatures |= {entry[key] for key in SEALED.values() if key in entry}
         return self.say(number, entry)
 
@@ -311,7 +317,7 @@ class OpenRouterWriter(ChatWriter):
                 if len(taken) == 1:
                     del reasoning.parts[0]
                 else:  # its signature is still to come
-                    reasoning.parts[0] = Part(tuple(k for k in taken if k != key), rest)
+                    reasoning.parts[0] = OpenRouterPart(tuple(k for k in taken if k != key), rest)
                 return said
             del reasoning.parts[0]
             said += self.say(reasoning.number, rest)

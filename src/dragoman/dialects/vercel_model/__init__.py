@@ -12,18 +12,23 @@ Versions 5 and 6 and the CoreMessage of version 4 are variants: ``vercel-model-v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
 from ...core import capabilities as cap
+from ...core.fields import Fields
+from ...model import Json
+from .._errors import ClientErrors
 from .._signatures import KEPT
-from .response import Responses
-from .sniff import Sniff
+from . import request, response, results, tools, turns
+from . import sniff as signs
+from .request import FIELDS
+from .response import NESTED, STOPS
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...model import Json
     from ...streams.base import StreamReader, StreamWriter
 
 
@@ -65,7 +70,9 @@ REASONING = cap.ReasoningForm(
 )
 
 
-class VercelModel(Sniff, Responses):
+class VercelModel(ClientErrors):
+    name = "vercel-model"
+    issuer = ""
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
@@ -98,6 +105,90 @@ class VercelModel(Sniff, Responses):
         ("type", "stream-start"),
         ("type", "response-metadata"),
     )
+    family: ClassVar[str] = "vercel-model"
+    """the label of blocks that only this SDK knows, whatever its version"""
+    kin = frozenset({"vercel-core", "vercel-model-v5", "vercel-model-v6"})
+    media_type: ClassVar[str] = "mediaType"
+    arguments: ClassVar[str] = "input"
+    schema: ClassVar[str] = "inputSchema"
+    system: ClassVar[str] = "instructions"
+    active: ClassVar[str] = "activeTools"
+    flat: ClassVar[bool] = False
+    """whether a result is a value beside a flag, and reasoning bears its signature itself"""
+    system_lists: ClassVar[bool] = True
+    """whether the system prompt may be messages; else it is one string"""
+    system_inside: ClassVar[bool] = False
+    """whether a system message may stand among the messages without further ado"""
+    image_parts: ClassVar[bool] = False
+    """whether an image is written as a part of its own; else it is a file"""
+    references: ClassVar[bool] = True
+    """whether a file may be a reference, ``{provider: id}``"""
+    file_ids: ClassVar[bool] = False
+    """whether a file may be the id that OpenAI gave it, in the place of data"""
+    said: ClassVar[dict[str, frozenset[str]]] = {
+        "user": frozenset({"text", "image", "file"}),
+        "assistant": frozenset(
+            {
+                "text", "file", "reasoning", "tool-call", "tool-result", "tool-approval-request",
+                "reasoning-file", "custom",
+            }
+        ),
+        "tool": frozenset({"tool-result", "tool-approval-response"}),
+    }  # fmt: skip
+    """the types of parts, by role"""
+    outputs: ClassVar[frozenset[str]] = frozenset(
+        {"text", "json", "error-text", "error-json", "content", "execution-denied"}
+    )
+    result_parts: ClassVar[frozenset[str]] = frozenset(
+        {
+            "text", "file", "file-data", "file-url", "file-id", "file-reference", "image-data",
+            "image-url", "image-file-id", "image-file-reference", "custom",
+        }
+    )  # fmt: skip
+    provider_tool: ClassVar[str] = "provider"
+    blank = frozenset({"stopSequences"})
+    fields: ClassVar[Fields] = FIELDS
+    # A part of a stream; in it, what an APICallError tells.
+    error_head: ClassVar[Mapping[str, Json]] = {"type": "error"}
+    error_words: ClassVar[Mapping[str, Json]] = {"name": "AI_APICallError"}
+    status_key = "statusCode"
+    stops = STOPS
+    counts = NESTED
+    nested = True
+    """whether the reason to stop and the token counts are objects"""
+    own_keys: ClassVar[frozenset[str]] = frozenset({"input", "output", "mediaType"})
+    """keys of parts that only these versions have"""
+    other_keys: ClassVar[frozenset[str]] = frozenset(
+        {"args", "result", "mimeType", "isError", "signature"}
+    )
+    own_settings: ClassVar[frozenset[str]] = frozenset({"maxOutputTokens", "instructions"})
+    other_settings: ClassVar[frozenset[str]] = frozenset({"maxTokens"})
+    schema_key: ClassVar[str] = "inputSchema"
+    alone: ClassVar[bool] = True
+    """whether what all versions say alike counts for these"""
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    read_messages = turns.read_messages
+    write_messages = turns.write_messages
+    write_turn = turns.write_turn
+    write_system = turns.write_system
+    writing = turns.writing
+    needs_text = results.needs_text
+    read_tools = tools.read_tools
+    write_tools = tools.write_tools
+    has_tool = tools.has_tool
+    read_tool_choice = tools.read_tool_choice
+    write_tool_choice = tools.write_tool_choice
+    read_response = response.read_response
+    write_response = response.write_response
+    read_answer = response.read_answer
+    write_answer = response.write_answer
+    write_answer_call = response.write_answer_call
+    read_usage = response.read_usage
+    write_usage = response.write_usage
+    settle = response.settle
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ModelReader

@@ -6,8 +6,7 @@ in a history; the arguments of a call are text in an answer and a value in a his
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -40,9 +39,12 @@ from ...model import (
     Usage,
 )
 from ...tools import freeform
-from .._errors import ClientErrors
-from .options import KEY, Taker
-from .request import Requests
+from .options import KEY, Taker, finish, is_family, keep_part
+from .parts import one_item, read_part, write_part
+
+if TYPE_CHECKING:
+    from . import VercelModel
+
 
 B = TypeVar("B", bound=Block)
 METADATA = "providerMetadata"
@@ -92,242 +94,234 @@ STOPS = Stops(
 )
 
 
-class Responses(ClientErrors, Requests):
-    """Reading and writing answers."""
+def read_response(d: VercelModel, doc: Json) -> Response:
+    doc = as_dict(doc, "")
+    if doc.get("type") == "error":
+        return Response(None, None, (), failure=d.read_error(doc), dialect=d.name)
+    taken = set(RESPONSE_KEYS)
+    spelling: dict[str, Json] = {}
+    message = d.read_answer(doc, taken)
+    usage = maybe_dict(doc, "usage", "")
+    about = maybe_dict(doc, "response", "") or {}
+    created = seconds_of(about.get("timestamp"))
+    known = ("id", "modelId") if created is None else ("id", "modelId", "timestamp")
+    if created is not None and date_of(created) != about["timestamp"]:
+        spelling["timestamp"] = about["timestamp"]
+    if "warnings" in doc and doc["warnings"] != []:
+        taken.discard("warnings")
+    elif "warnings" not in doc:
+        spelling["warnings"] = None
+    candidate = Candidate(message, read_stop(d, doc, message), extras=read_word(d, doc))
+    return Response(
+        maybe_str(about, "id", "/response"),
+        maybe_str(about, "modelId", "/response"),
+        (candidate,),
+        None if usage is None else d.read_usage(usage, "/usage"),
+        created,
+        dialect=d.name,
+        extras=d.keep(doc, taken, spelling, partly={"response": known}),
+    )
 
-    # A part of a stream; in it, what an APICallError tells.
-    error_head: ClassVar[Mapping[str, Json]] = {"type": "error"}
-    error_words: ClassVar[Mapping[str, Json]] = {"name": "AI_APICallError"}
-    status_key = "statusCode"
-    stops = STOPS
-    counts = NESTED
-    nested = True
-    """whether the reason to stop and the token counts are objects"""
 
-    # -- reading ----------------------------------------------------------------------------
+def write_response(d: VercelModel, tree: Response, log: Ledger) -> Json:
+    w = d.writing(log, tree.dialect, answer=True)
+    spelling = d.spelling(tree)
+    out: dict[str, Json] = {}
+    candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+    d.write_answer(out, candidate.message, w)
+    write_stop(d, out, candidate, w)
+    d.put_usage(out, tree, w)
+    write_about(d, out, tree, spelling, w)
+    if spelling.get("warnings", "") is not None:
+        out["warnings"] = []
+    return d.emit(out, tree, log)
 
-    def read_response(self, doc: Json) -> Response:
-        doc = as_dict(doc, "")
-        if doc.get("type") == "error":
-            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        taken = set(RESPONSE_KEYS)
-        spelling: dict[str, Json] = {}
-        message = self.read_answer(doc, taken)
-        usage = maybe_dict(doc, "usage", "")
-        about = maybe_dict(doc, "response", "") or {}
-        created = seconds_of(about.get("timestamp"))
-        known = ("id", "modelId") if created is None else ("id", "modelId", "timestamp")
-        if created is not None and date_of(created) != about["timestamp"]:
-            spelling["timestamp"] = about["timestamp"]
-        if "warnings" in doc and doc["warnings"] != []:
-            taken.discard("warnings")
-        elif "warnings" not in doc:
-            spelling["warnings"] = None
-        candidate = Candidate(message, self.read_stop(doc, message), extras=self.read_word(doc))
-        return Response(
-            maybe_str(about, "id", "/response"),
-            maybe_str(about, "modelId", "/response"),
-            (candidate,),
-            None if usage is None else self.read_usage(usage, "/usage"),
-            created,
-            dialect=self.name,
-            extras=self.keep(doc, taken, spelling, partly={"response": known}),
-        )
 
-    def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
-        blocks: list[Block] = []
-        for index, item in enumerate(need_list(doc, "content", "")):
-            at = f"/content/{index}"
-            blocks.append(self.read_answer_part(as_dict(item, at), at))
-        return Message("assistant", tuple(self.whole_items(blocks)), at="/content")
+def write_about(
+    d: VercelModel, out: dict[str, Json], tree: Response, spelling: dict[str, Json], w: Writing
+) -> None:
+    about: dict[str, Json] = {}
+    if tree.id is not None:
+        about["id"] = tree.id
+    if tree.model is not None:
+        about["modelId"] = tree.model
+    if tree.created is not None and not (w.home or dates.has_year(tree.created)):
+        d.lack("response.created", tree.at, w.log)  # a year of five digits
+    elif tree.created is not None:
+        about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
+        if seconds_of(about["timestamp"]) != tree.created:
+            heads.round_date("milliseconds", tree, d, w.log)
+    if about:
+        out["response"] = about
 
-    def whole_items(self, blocks: list[Block]) -> list[Block]:
-        out: list[Block] = []
-        for block in blocks:
-            whole = (
-                self.one_item(out[-1], block) if out and both_reasoning(out[-1], block) else None
-            )
-            if whole is None:
-                out.append(block)
-            else:
-                out[-1] = whole
-        return out
 
-    def read_answer_part(self, doc: dict[str, Json], at: str) -> Block:
-        kind = doc.get("type")
-        said = renamed(doc, METADATA, KEY)
-        if kind == "tool-call" and doc.get("providerExecuted") is not True:
-            return renamed_extras(self.read_answer_call(said, at), KEY, METADATA)
-        if kind in ("text", "reasoning", "file"):
-            return renamed_extras(self.read_part(said, kind, at, frozenset()), KEY, METADATA)
-        if kind in ("tool-call", "tool-result"):
-            phase = "call" if kind == "tool-call" else "result"
-            name, call_id = need_str(doc, "toolName", at), need_str(doc, "toolCallId", at)
-            return Hosted(self.family, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
-        need_str(doc, "type", at)
-        return Raw(self.family, doc, at=at)
+def read_answer(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> Message:
+    blocks: list[Block] = []
+    for index, item in enumerate(need_list(doc, "content", "")):
+        at = f"/content/{index}"
+        blocks.append(read_answer_part(d, as_dict(item, at), at))
+    return Message("assistant", tuple(whole_items(blocks)), at="/content")
 
-    def read_answer_call(self, doc: dict[str, Json], at: str) -> ToolCall:
-        options = Taker(doc, at)
-        item = options.take("openai", "itemId")
-        text = need_str(doc, "input", at)
-        spelling = None if text else {"form": "blank"}
-        return ToolCall(
-            need_str(doc, "toolCallId", at),
-            need_str(doc, "toolName", at),
-            text or "{}",
-            item_id=item,
-            at=at,
-            extras=self.keep_part(options, CALL_KEYS, spelling),
-        )
 
-    def read_stop(self, doc: dict[str, Json], message: Message) -> Stop | None:
-        said = doc.get("finishReason")
-        word = said.get("unified") if said.__class__ is dict else said
-        if word is None:
-            return None
-        word = (
-            word if word.__class__ is str else need_str({"finishReason": said}, "finishReason", "")
-        )
-        return self.stop_of(word, message)
-
-    def read_word(self, doc: dict[str, Json]) -> Extras | None:
-        """The reason as it was said, with the provider's own word beside it."""
-        said = doc.get("finishReason")
-        if said.__class__ is not dict:
-            return self.respell(None, finish=said) if self.nested and said is not None else None
-        known = ("unified", "raw")  # the neutral word, and the provider's own for the same
-        rest = {k: v for k, v in said.items() if k not in known and v is not None}
-        if self.nested and said.keys() == {"unified"} and said["unified"] is not None:
-            return None
-        spelling = {"finish": said}
-        if not rest:
-            return Extras(self.name, spelling=spelling)
-        return Extras(self.name, {"finishReason": rest}, {}, spelling, ("finishReason",))
-
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """All versions are read; one that is not this dialect's own is remembered."""
-        nested = any(doc.get(key).__class__ is dict for key in NESTED.partly)
-        usage = (NESTED if nested else FLAT).read(self, doc, at)
-        if nested == self.nested:
-            return usage
-        return replace(usage, extras=self.respell(usage.extras, other=None))
-
-    # -- writing ----------------------------------------------------------------------------
-
-    def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect, answer=True)
-        spelling = self.spelling(tree)
-        out: dict[str, Json] = {}
-        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        self.write_answer(out, candidate.message, w)
-        self.write_stop(out, candidate, w)
-        self.put_usage(out, tree, w)
-        self.write_about(out, tree, spelling, w)
-        if spelling.get("warnings", "") is not None:
-            out["warnings"] = []
-        return self.emit(out, tree, log)
-
-    def write_about(
-        self, out: dict[str, Json], tree: Response, spelling: dict[str, Json], w: Writing
-    ) -> None:
-        about: dict[str, Json] = {}
-        if tree.id is not None:
-            about["id"] = tree.id
-        if tree.model is not None:
-            about["modelId"] = tree.model
-        if tree.created is not None and not (w.home or dates.has_year(tree.created)):
-            self.lack("response.created", tree.at, w.log)  # a year of five digits
-        elif tree.created is not None:
-            about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
-            if seconds_of(about["timestamp"]) != tree.created:
-                heads.round_date("milliseconds", tree, self, w.log)
-        if about:
-            out["response"] = about
-
-    def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
-        self.lose(message.extras, message.at, w.log)
-        parts: list[Json] = []
-        for block in message.content:
-            parts += self.write_answer_part(block, w)
-        out["content"] = parts
-
-    def write_answer_part(self, block: Block, w: Writing) -> list[Json]:
-        if isinstance(block, ToolCall):
-            return [self.write_answer_call(block, w)]
-        if isinstance(block, Raw | Hosted) and self.is_family(block.dialect):
-            return [block.payload]
-        if block.extras is not None and self.knows(block.extras.dialect):
-            block = renamed_extras(block, METADATA, KEY)
-        parts = self.write_part(block, "assistant", w)
-        for part in parts:
-            data = part.get("data")
-            if data.__class__ is str and self.references and not w.home:  # files are tagged there
-                tag = "url" if ":" in data[:12] else "data"
-                part["data"] = {"type": tag, tag: data}
-        return [renamed(part, KEY, METADATA) for part in parts]
-
-    def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        call = freeform.as_function(call)
-        text = "" if self.spelling(call).get("form") == "blank" else call.arguments or "{}"
-        out: dict[str, Json] = {
-            "type": "tool-call",
-            "toolCallId": w.call_id(call),
-            "toolName": w.tool_name(call.name, call.at),
-            "input": text,
-        }
-        item = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
-        return renamed(
-            self.finish(out, renamed_extras(call, METADATA, KEY), w, item), KEY, METADATA
-        )
-
-    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        spelling = self.spelling(candidate)
-        if "finish" in spelling:
-            if spelling["finish"] is not None:
-                out["finishReason"] = spelling["finish"]
-            return
-        extras = candidate.extras
-        if self.nested and extras is not None and self.knows(extras.dialect):
-            self.write_reason(out, candidate, w)
-            out["finishReason"] |= extras.fields.get("finishReason", {})
-            return
-        self.lose(extras, candidate.at, w.log)
-        self.write_reason(out, candidate, w)
-
-    def write_reason(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        word = self.stop_word(candidate, w)
-        if word is not None:
-            out["finishReason"] = {"unified": word} if self.nested else word
-
-    def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
-        extras = usage.extras
-        if "other" in self.spelling(usage):
-            out = (FLAT if self.nested else NESTED).write(self, usage, w)
+def whole_items(blocks: list[Block]) -> list[Block]:
+    out: list[Block] = []
+    for block in blocks:
+        whole = one_item(out[-1], block) if out and both_reasoning(out[-1], block) else None
+        if whole is None:
+            out.append(block)
         else:
-            out = self.counts.write(self, usage, w)
-        if w.home:
-            return self.emit(out, usage, w.log)
-        if self.nested:
-            out = {key: out.get(key, {}) for key in NESTED.partly}
-        elif extras is not None and extras.inner:
-            lose_fields(extras, usage.at, w.log)  # a count is a number here
-            usage = replace(usage, extras=None)
-        return self.emit(out, usage, w.log)
+            out[-1] = whole
+    return out
 
-    def settle(self, message: Message, log: Ledger) -> Message:
-        """An answer as it stands in a history: metadata become options, arguments a value."""
-        content: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Hosted) and self.is_family(block.dialect):
-                content.append(replace(block, payload=settled(block.payload)))
-            elif isinstance(block, Raw) and block.payload["type"] == "source":
-                log.dropped(
-                    "raw", block.at, f"{self.name} has no sources in the messages of a request"
-                )
-            else:
-                content.append(renamed_extras(block, METADATA, KEY))
-        return replace(message, content=tuple(content))
+
+def write_answer(d: VercelModel, out: dict[str, Json], message: Message, w: Writing) -> None:
+    d.lose(message.extras, message.at, w.log)
+    parts: list[Json] = []
+    for block in message.content:
+        parts += write_answer_part(d, block, w)
+    out["content"] = parts
+
+
+def read_answer_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
+    kind = doc.get("type")
+    said = renamed(doc, METADATA, KEY)
+    if kind == "tool-call" and doc.get("providerExecuted") is not True:
+        return renamed_extras(read_answer_call(d, said, at), KEY, METADATA)
+    if kind in ("text", "reasoning", "file"):
+        return renamed_extras(read_part(d, said, kind, at, frozenset()), KEY, METADATA)
+    if kind in ("tool-call", "tool-result"):
+        phase = "call" if kind == "tool-call" else "result"
+        name, call_id = need_str(doc, "toolName", at), need_str(doc, "toolCallId", at)
+        return Hosted(d.family, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
+    need_str(doc, "type", at)
+    return Raw(d.family, doc, at=at)
+
+
+def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
+    if isinstance(block, ToolCall):
+        return [d.write_answer_call(block, w)]
+    if isinstance(block, Raw | Hosted) and is_family(d, block.dialect):
+        return [block.payload]
+    if block.extras is not None and d.knows(block.extras.dialect):
+        block = renamed_extras(block, METADATA, KEY)
+    parts = write_part(d, block, "assistant", w)
+    for part in parts:
+        data = part.get("data")
+        if data.__class__ is str and d.references and not w.home:  # files are tagged there
+            tag = "url" if ":" in data[:12] else "data"
+            part["data"] = {"type": tag, tag: data}
+    return [renamed(part, KEY, METADATA) for part in parts]
+
+
+def read_answer_call(d: VercelModel, doc: dict[str, Json], at: str) -> ToolCall:
+    options = Taker(doc, at)
+    item = options.take("openai", "itemId")
+    text = need_str(doc, "input", at)
+    spelling = None if text else {"form": "blank"}
+    return ToolCall(
+        need_str(doc, "toolCallId", at),
+        need_str(doc, "toolName", at),
+        text or "{}",
+        item_id=item,
+        at=at,
+        extras=keep_part(d, options, CALL_KEYS, spelling),
+    )
+
+
+def write_answer_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
+    call = freeform.as_function(call)
+    text = "" if d.spelling(call).get("form") == "blank" else call.arguments or "{}"
+    out: dict[str, Json] = {
+        "type": "tool-call",
+        "toolCallId": w.call_id(call),
+        "toolName": w.tool_name(call.name, call.at),
+        "input": text,
+    }
+    item = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
+    return renamed(finish(d, out, renamed_extras(call, METADATA, KEY), w, item), KEY, METADATA)
+
+
+def read_stop(d: VercelModel, doc: dict[str, Json], message: Message) -> Stop | None:
+    said = doc.get("finishReason")
+    word = said.get("unified") if said.__class__ is dict else said
+    if word is None:
+        return None
+    word = word if word.__class__ is str else need_str({"finishReason": said}, "finishReason", "")
+    return d.stop_of(word, message)
+
+
+def write_stop(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+    spelling = d.spelling(candidate)
+    if "finish" in spelling:
+        if spelling["finish"] is not None:
+            out["finishReason"] = spelling["finish"]
+        return
+    extras = candidate.extras
+    if d.nested and extras is not None and d.knows(extras.dialect):
+        write_reason(d, out, candidate, w)
+        out["finishReason"] |= extras.fields.get("finishReason", {})
+        return
+    d.lose(extras, candidate.at, w.log)
+    write_reason(d, out, candidate, w)
+
+
+def write_reason(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+    word = d.stop_word(candidate, w)
+    if word is not None:
+        out["finishReason"] = {"unified": word} if d.nested else word
+
+
+def read_word(d: VercelModel, doc: dict[str, Json]) -> Extras | None:
+    """The reason as it was said, with the provider's own word beside it."""
+    said = doc.get("finishReason")
+    if said.__class__ is not dict:
+        return d.respell(None, finish=said) if d.nested and said is not None else None
+    known = ("unified", "raw")  # the neutral word, and the provider's own for the same
+    rest = {k: v for k, v in said.items() if k not in known and v is not None}
+    if d.nested and said.keys() == {"unified"} and said["unified"] is not None:
+        return None
+    spelling = {"finish": said}
+    if not rest:
+        return Extras(d.name, spelling=spelling)
+    return Extras(d.name, {"finishReason": rest}, {}, spelling, ("finishReason",))
+
+
+def read_usage(d: VercelModel, doc: dict[str, Json], at: str) -> Usage:
+    """All versions are read; one that is not this dialect's own is remembered."""
+    nested = any(doc.get(key).__class__ is dict for key in NESTED.partly)
+    usage = (NESTED if nested else FLAT).read(d, doc, at)
+    if nested == d.nested:
+        return usage
+    return replace(usage, extras=d.respell(usage.extras, other=None))
+
+
+def write_usage(d: VercelModel, usage: Usage, w: Writing) -> dict[str, Json]:
+    extras = usage.extras
+    if "other" in d.spelling(usage):
+        out = (FLAT if d.nested else NESTED).write(d, usage, w)
+    else:
+        out = d.counts.write(d, usage, w)
+    if w.home:
+        return d.emit(out, usage, w.log)
+    if d.nested:
+        out = {key: out.get(key, {}) for key in NESTED.partly}
+    elif extras is not None and extras.inner:
+        lose_fields(extras, usage.at, w.log)  # a count is a number here
+        usage = replace(usage, extras=None)
+    return d.emit(out, usage, w.log)
+
+
+def settle(d: VercelModel, message: Message, log: Ledger) -> Message:
+    """An answer as it stands in a history: metadata become options, arguments a value."""
+    content: list[Block] = []
+    for block in message.content:
+        if isinstance(block, Hosted) and is_family(d, block.dialect):
+            content.append(replace(block, payload=settled(block.payload)))
+        elif isinstance(block, Raw) and block.payload["type"] == "source":
+            log.dropped("raw", block.at, f"{d.name} has no sources in the messages of a request")
+        else:
+            content.append(renamed_extras(block, METADATA, KEY))
+    return replace(message, content=tuple(content))
 
 
 def both_reasoning(first: Block, second: Block) -> bool:

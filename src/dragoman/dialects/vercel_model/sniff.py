@@ -6,11 +6,14 @@ A conversation of plain text looks like everybody else's. Nothing is claimed wit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
-from ...dialect import Dialect
 from ...lint.evidence import FIRST, PARTS, Evidence, Verdict, is_list_of_objects, objects
 from ...model import Json
+
+if TYPE_CHECKING:
+    from . import VercelModel
+
 
 REQUEST = {
     "maxOutputTokens": 0.8, "toolChoice": 0.7, "stopSequences": 0.5, "topP": 0.5, "topK": 0.5,
@@ -38,121 +41,112 @@ TYPES: dict[str, tuple[str, ...]] = {
 FOREIGN_KEYS = frozenset({"tool_calls", "tool_call_id", "parts", "call_id", "speaker", "blocks"})
 
 
-class Sniff(Dialect):
-    """Evidence, not proof."""
-
-    own_keys: ClassVar[frozenset[str]] = frozenset({"input", "output", "mediaType"})
-    """keys of parts that only these versions have"""
-    other_keys: ClassVar[frozenset[str]] = frozenset(
-        {"args", "result", "mimeType", "isError", "signature"}
-    )
-    own_settings: ClassVar[frozenset[str]] = frozenset({"maxOutputTokens", "instructions"})
-    other_settings: ClassVar[frozenset[str]] = frozenset({"maxTokens"})
-    schema_key: ClassVar[str] = "inputSchema"
-    alone: ClassVar[bool] = True
-    """whether what all versions say alike counts for these"""
-
-    def sniff(self, doc: Json) -> Iterator[Verdict]:
-        if doc.__class__ is dict:
-            if doc.get("messages").__class__ is list:
-                yield from self.sniff_request(doc)
-            elif doc.get("prompt").__class__ in (str, list) and "input" not in doc:
-                e = Evidence("request")
-                self.weigh_settings(e, doc)
-                if e.signs:
-                    yield e.verdict()
-            elif doc.get("content").__class__ is list and "finishReason" in doc:
-                if self.alone:
-                    yield "response", 0.95, ("'content' and 'finishReason'",)
-            elif doc.get("type") == "tool" and doc.get("toolName").__class__ is str:
-                if self.alone:
-                    yield "tool-choice", 0.9, ("a choice with 'toolName'",)
-        elif is_list_of_objects(doc):
-            if "role" in doc[0]:
-                e = Evidence("messages")
-                self.weigh_messages(e, doc)
-                if e.signs:
-                    yield e.verdict()
-            else:
-                yield from self.sniff_tools(doc)
-
-    def sniff_request(self, doc: dict[str, Json]) -> Iterator[Verdict]:
-        for facet in ("request", "messages"):
-            e = Evidence(facet)
-            self.weigh_messages(e, doc["messages"])
-            for key, weight in FOREIGN.items():
-                if doc.get(key) is not None:
-                    e.speaks_against(f"the key {key!r}", weight)
-            settings = [key for key in (*REQUEST, *self.own_settings, "model") if key in doc]
-            if facet == "messages":
-                if settings or "tools" in doc:
-                    e.speaks_against("it has settings", 0.9)
-            else:
-                self.weigh_settings(e, doc)
+def sniff(d: VercelModel, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        if doc.get("messages").__class__ is list:
+            yield from sniff_request(d, doc)
+        elif doc.get("prompt").__class__ in (str, list) and "input" not in doc:
+            e = Evidence("request")
+            weigh_settings(d, e, doc)
             if e.signs:
                 yield e.verdict()
+        elif doc.get("content").__class__ is list and "finishReason" in doc:
+            if d.alone:
+                yield "response", 0.95, ("'content' and 'finishReason'",)
+        elif doc.get("type") == "tool" and doc.get("toolName").__class__ is str:
+            if d.alone:
+                yield "tool-choice", 0.9, ("a choice with 'toolName'",)
+    elif is_list_of_objects(doc):
+        if "role" in doc[0]:
+            e = Evidence("messages")
+            weigh_messages(d, e, doc)
+            if e.signs:
+                yield e.verdict()
+        else:
+            yield from sniff_tools(d, doc)
 
-    def weigh_settings(self, e: Evidence, doc: dict[str, Json]) -> None:
-        for key, weight in REQUEST.items():
-            if doc.get(key) is not None and (self.alone or key in self.own_settings):
-                e.speaks_for(f"the key {key!r}", weight)
-        for key in sorted(self.own_settings - REQUEST.keys()):
+
+def sniff_request(d: VercelModel, doc: dict[str, Json]) -> Iterator[Verdict]:
+    for facet in ("request", "messages"):
+        e = Evidence(facet)
+        weigh_messages(d, e, doc["messages"])
+        for key, weight in FOREIGN.items():
             if doc.get(key) is not None:
-                e.speaks_for(f"the key {key!r}", 0.6)
-        for key in sorted(self.other_settings):
-            if doc.get(key) is not None:
-                e.speaks_against(f"the key {key!r}", 0.5)
-        for tool in objects(doc.get("tools")):
-            if tool.get("type") == "function" and self.schema_key in tool and "name" in tool:
-                if self.schema_key == "inputSchema" or e.signs:
-                    e.speaks_for(f"a tool with {self.schema_key!r}", 0.7)
-            elif tool.get("function").__class__ is dict or "input_schema" in tool:
-                e.speaks_against("a tool of another form", 0.9)
+                e.speaks_against(f"the key {key!r}", weight)
+        settings = [key for key in (*REQUEST, *d.own_settings, "model") if key in doc]
+        if facet == "messages":
+            if settings or "tools" in doc:
+                e.speaks_against("it has settings", 0.9)
+        else:
+            weigh_settings(d, e, doc)
         if e.signs:
-            e.speaks_for("a list of messages", 0.3)
+            yield e.verdict()
 
-    def sniff_tools(self, doc: list[Json]) -> Iterator[Verdict]:
-        if not self.alone:
-            return  # they look like the tools of other APIs
-        for tool in objects(doc):
-            if tool.get("type") == "function" and "inputSchema" in tool and "name" in tool:
-                yield "tools", 0.9, ("a tool with 'inputSchema'",)
-                return
-            if tool.get("type") in ("provider", "provider-defined") and "id" in tool:
-                yield "tools", 0.9, ("a tool that a provider defines",)
-                return
 
-    def weigh_messages(self, e: Evidence, messages: list[Json]) -> None:
-        for message in messages[:FIRST]:
-            if message.__class__ is not dict or message.get("role").__class__ is not str:
-                e.speaks_against("a message has no role", 0.9)
-                return
-            if message["role"] not in ROLES:
-                e.speaks_against("another role", 0.95)
-            if not FOREIGN_KEYS.isdisjoint(message):
-                e.speaks_against("a message with foreign keys", 0.95)
-            if message.get("providerOptions").__class__ is dict and self.alone:
-                e.speaks_for("a message with 'providerOptions'", 0.7)
-            for part in objects(message.get("content"), PARTS):
-                self.weigh_part(e, part)
+def weigh_settings(d: VercelModel, e: Evidence, doc: dict[str, Json]) -> None:
+    for key, weight in REQUEST.items():
+        if doc.get(key) is not None and (d.alone or key in d.own_settings):
+            e.speaks_for(f"the key {key!r}", weight)
+    for key in sorted(d.own_settings - REQUEST.keys()):
+        if doc.get(key) is not None:
+            e.speaks_for(f"the key {key!r}", 0.6)
+    for key in sorted(d.other_settings):
+        if doc.get(key) is not None:
+            e.speaks_against(f"the key {key!r}", 0.5)
+    for tool in objects(doc.get("tools")):
+        if tool.get("type") == "function" and d.schema_key in tool and "name" in tool:
+            if d.schema_key == "inputSchema" or e.signs:
+                e.speaks_for(f"a tool with {d.schema_key!r}", 0.7)
+        elif tool.get("function").__class__ is dict or "input_schema" in tool:
+            e.speaks_against("a tool of another form", 0.9)
+    if e.signs:
+        e.speaks_for("a list of messages", 0.3)
 
-    def weigh_part(self, e: Evidence, part: dict[str, Json]) -> None:
-        kind = part.get("type")
-        if kind.__class__ is not str:
-            e.speaks_against("a part without a type", 0.9)
+
+def sniff_tools(d: VercelModel, doc: list[Json]) -> Iterator[Verdict]:
+    if not d.alone:
+        return  # they look like the tools of other APIs
+    for tool in objects(doc):
+        if tool.get("type") == "function" and "inputSchema" in tool and "name" in tool:
+            yield "tools", 0.9, ("a tool with 'inputSchema'",)
             return
-        if part.get("providerOptions").__class__ is dict and self.alone:
-            e.speaks_for("a part with 'providerOptions'", 0.7)
-        if kind not in TYPES or not all(key in part for key in TYPES[kind]):
-            if kind not in ("text", *TYPES):
-                e.speaks_against(f"a part of type {kind!r}", 0.5)
-            elif kind != "text":
-                e.speaks_against(f"a part of type {kind!r} of another form", 0.9)
+        if tool.get("type") in ("provider", "provider-defined") and "id" in tool:
+            yield "tools", 0.9, ("a tool that a provider defines",)
             return
-        own = sorted(self.own_keys & part.keys())
-        if self.other_keys & part.keys():
-            e.speaks_against("a part of another version", 0.5)
-        if own:
-            e.speaks_for(f"a part of type {kind!r} with {own[0]!r}", 0.9)
-        elif self.alone or kind == "redacted-reasoning":
-            e.speaks_for(f"a part of type {kind!r}", 0.85 if kind == "image" else 0.6)
+
+
+def weigh_messages(d: VercelModel, e: Evidence, messages: list[Json]) -> None:
+    for message in messages[:FIRST]:
+        if message.__class__ is not dict or message.get("role").__class__ is not str:
+            e.speaks_against("a message has no role", 0.9)
+            return
+        if message["role"] not in ROLES:
+            e.speaks_against("another role", 0.95)
+        if not FOREIGN_KEYS.isdisjoint(message):
+            e.speaks_against("a message with foreign keys", 0.95)
+        if message.get("providerOptions").__class__ is dict and d.alone:
+            e.speaks_for("a message with 'providerOptions'", 0.7)
+        for part in objects(message.get("content"), PARTS):
+            weigh_part(d, e, part)
+
+
+def weigh_part(d: VercelModel, e: Evidence, part: dict[str, Json]) -> None:
+    kind = part.get("type")
+    if kind.__class__ is not str:
+        e.speaks_against("a part without a type", 0.9)
+        return
+    if part.get("providerOptions").__class__ is dict and d.alone:
+        e.speaks_for("a part with 'providerOptions'", 0.7)
+    if kind not in TYPES or not all(key in part for key in TYPES[kind]):
+        if kind not in ("text", *TYPES):
+            e.speaks_against(f"a part of type {kind!r}", 0.5)
+        elif kind != "text":
+            e.speaks_against(f"a part of type {kind!r} of another form", 0.9)
+        return
+    own = sorted(d.own_keys & part.keys())
+    if d.other_keys & part.keys():
+        e.speaks_against("a part of another version", 0.5)
+    if own:
+        e.speaks_for(f"a part of type {kind!r} with {own[0]!r}", 0.9)
+    elif d.alone or kind == "redacted-reasoning":
+        e.speaks_for(f"a part of type {kind!r}", 0.85 if kind == "image" else 0.6)

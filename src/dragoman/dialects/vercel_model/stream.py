@@ -25,10 +25,12 @@ from ...model import Block, Extras, Json, Media, Reasoning, Response, Signature,
 from ...streams.base import FunctionsOnly, Keys, Said, StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Ping, Place, Signed, hollow
 from ...streams.framing import Frame
+from . import response
 from .response import METADATA
 
 if TYPE_CHECKING:
     from . import VercelModel
+
 
 ABOUT = ("stream-start", "response-metadata", "raw", "ping")
 """What may come before the response begins."""
@@ -48,7 +50,7 @@ KEYS = {
 }
 
 
-class Part:
+class ModelPart:
     """A part while it arrives."""
 
     def __init__(self, doc: dict[str, Json], index: int, at: str, whole: bool) -> None:
@@ -78,10 +80,10 @@ class ModelReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
-        self.parts: list[Part] = []
-        self.texts: dict[tuple[str, str], Part] = {}
-        self.tools: dict[str, Part] = {}
-        self.item: Part | None = None  # the last part of reasoning that may have another one
+        self.parts: list[ModelPart] = []
+        self.texts: dict[tuple[str, str], ModelPart] = {}
+        self.tools: dict[str, ModelPart] = {}
+        self.item: ModelPart | None = None  # the last part of reasoning that may have another one
         self.running: dict[int, int] = {}  # how many parts of a block are open, by its number
         self.count = 0  # of blocks
         self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
@@ -131,19 +133,19 @@ class ModelReader(StreamReader):
         return (Ping(),) if kind == "ping" else ()
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response({**(self.document() or {}), "content": []})
+        tree = response.read_response(self.dialect, {**(self.document() or {}), "content": []})
         assert isinstance(tree, Response)
         return tree
 
     def nothing(self, doc: dict[str, Json]) -> list[Event]:
         return []
 
-    def read_part(self, part: Part) -> Block:
-        return self.dialect.read_answer_part(part.so_far(), part.at)
+    def read_part(self, part: ModelPart) -> Block:
+        return response.read_answer_part(self.dialect, part.so_far(), part.at)
 
-    def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> Part:
+    def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> ModelPart:
         at = f"/content/{len(self.parts)}"
-        part = Part(doc, self.count, at, self.whole if whole is None else whole)
+        part = ModelPart(doc, self.count, at, self.whole if whole is None else whole)
         self.parts.append(part)
         self.count += 1
         return part
@@ -162,7 +164,7 @@ class ModelReader(StreamReader):
             return [*self.close_item(), Open(part.index, hollow(block))]
         return self.open_reasoning(part, block)
 
-    def open_reasoning(self, part: Part, block: Reasoning) -> list[Event]:
+    def open_reasoning(self, part: ModelPart, block: Reasoning) -> list[Event]:
         """Reasoning, or another part of it: each has a text, be it empty."""
         part.place = "summary" if block.id is not None else "text"
         before = self.item
@@ -186,18 +188,18 @@ class ModelReader(StreamReader):
         assert isinstance(block, Reasoning)
         return self.signed(part, block)
 
-    def signed(self, part: Part, block: Reasoning) -> list[Event]:
+    def signed(self, part: ModelPart, block: Reasoning) -> list[Event]:
         signed: list[Event] = (
             [] if block.signature is None else [Signed(part.index, block.signature)]
         )
         return [*signed, Close(part.index)]
 
-    def note(self, part: Part, doc: dict[str, Json]) -> None:
+    def note(self, part: ModelPart, doc: dict[str, Json]) -> None:
         more = {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
         self.supersede(part.doc, part.doc | more, part.at)
         part.doc |= more
 
-    def text_of(self, doc: dict[str, Json]) -> Part:
+    def text_of(self, doc: dict[str, Json]) -> ModelPart:
         kind, _, _ = need_str(doc, "type", "").partition("-")
         name = need_str(doc, "id", "")
         part = self.texts.get((kind, name))
@@ -231,7 +233,7 @@ class ModelReader(StreamReader):
             self.notes.append(("stream.text", block.at, why))
         return events
 
-    def close_reasoning(self, part: Part, block: Reasoning) -> list[Event]:
+    def close_reasoning(self, part: ModelPart, block: Reasoning) -> list[Event]:
         if (block.id is not None) != (part.place == "summary") or block.id != getattr(
             part.opened, "id", None
         ):
@@ -357,7 +359,7 @@ def frame(doc: Json) -> bytes:
     return b"data: " + encode(doc) + b"\n\n"
 
 
-class Voice:
+class ModelVoice:
     """A block while it is written."""
 
     def __init__(self, block: Block, name: str, turn: int) -> None:
@@ -379,7 +381,7 @@ class ModelWriter(FunctionsOnly):
         if not home:
             self.wrap_freeform()
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
-        self.voices: dict[int, Voice] = {}
+        self.voices: dict[int, ModelVoice] = {}
         self.about: Json = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -401,18 +403,18 @@ class ModelWriter(FunctionsOnly):
         if event.candidate:
             return b""  # there is one candidate here
         block = event.block
-        voice = self.voices[event.index] = Voice(block, f"{event.index}", self.turn())
+        voice = self.voices[event.index] = ModelVoice(block, f"{event.index}", self.turn())
         if isinstance(block, Reasoning) or (isinstance(block, Media) and not block.source.value):
             return b""  # it begins with its first word
         self.begins(voice.turn, block.at)
         if isinstance(block, Text):
-            more = rest_of(self.dialect.write_answer_part(block, self.w)[0])
+            more = rest_of(response.write_answer_part(self.dialect, block, self.w)[0])
             return frame({"type": "text-start", "id": voice.name, **more})
         if isinstance(block, ToolCall):
             return self.open_call(voice, block)
-        return b"".join(map(frame, self.dialect.write_answer_part(block, self.w)))
+        return b"".join(map(frame, response.write_answer_part(self.dialect, block, self.w)))
 
-    def open_call(self, voice: Voice, call: ToolCall) -> bytes:
+    def open_call(self, voice: ModelVoice, call: ToolCall) -> bytes:
         voice.doc = as_dict(self.dialect.write_answer_call(call, self.w), "")
         voice.name = voice.doc["toolCallId"]
         start = {"type": "tool-input-start", "id": voice.name, "toolName": voice.doc["toolName"]}
@@ -433,7 +435,7 @@ class ModelWriter(FunctionsOnly):
             return frame({"type": "tool-input-delta", "id": voice.name, "delta": event.text})
         return b""
 
-    def think(self, event: Delta, voice: Voice) -> bytes:
+    def think(self, event: Delta, voice: ModelVoice) -> bytes:
         """OpenAI's summaries are parts of their own; of others, one text is made."""
         block, part = voice.block, (event.place, event.part)
         assert isinstance(block, Reasoning)
@@ -451,12 +453,12 @@ class ModelWriter(FunctionsOnly):
         said = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
         return opened + frame(said)
 
-    def open_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
+    def open_reasoning(self, voice: ModelVoice, block: Reasoning) -> bytes:
         name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
         voice.names.append(name)
         self.begins(voice.turn, block.at)
-        parts = self.dialect.write_answer_part(
-            replace(block, content=("x",), signature=None), self.w
+        parts = response.write_answer_part(
+            self.dialect, replace(block, content=("x",), signature=None), self.w
         )
         more = rest_of(parts[0]) if block.id is not None else {}
         return frame({"type": "reasoning-start", "id": name, **more})
@@ -483,10 +485,10 @@ class ModelWriter(FunctionsOnly):
         if isinstance(block, Media) and said:
             whole = replace(block, source=replace(block.source, value=said))
             self.begins(voice.turn, block.at)
-            return b"".join(map(frame, self.dialect.write_answer_part(whole, self.w)))
+            return b"".join(map(frame, response.write_answer_part(self.dialect, whole, self.w)))
         return b""
 
-    def close_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
+    def close_reasoning(self, voice: ModelVoice, block: Reasoning) -> bytes:
         texts = {part: "".join(said) for part, said in voice.said.items()}
         whole = replace(
             block,
@@ -495,7 +497,7 @@ class ModelWriter(FunctionsOnly):
             signature=voice.signature or block.signature,
         )
         known = self.lowered(whole)
-        parts = self.dialect.write_answer_part(known, self.w) if known is not None else []
+        parts = response.write_answer_part(self.dialect, known, self.w) if known is not None else []
         if not voice.names and parts and parts[0]["type"] != "reasoning":
             self.begins(voice.turn, block.at)
             return b"".join(map(frame, parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -25,9 +25,12 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .options import Taker
-from .read_parts import ReadParts
-from .write_parts import WriteParts
+from . import parts, results
+from .options import Taker, finish, keep_options, read_cache, write_cache
+
+if TYPE_CHECKING:
+    from . import VercelModel
+
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -42,226 +45,226 @@ NOBODY: frozenset[str] = frozenset()
 FREE = (r"[\s\S]", 1 << 20)
 
 
-class ReadTurns(ReadParts):
-    """Messages, into the tree."""
+def read_messages(d: VercelModel, doc: Json) -> History:
+    """A history is a bare list; an object that holds one is tolerated."""
+    if doc.__class__ is list:
+        return History(tuple(read_history(d, doc, "")), dialect=d.name)
+    doc = as_dict(doc, "")
+    messages = read_history(d, need_list(doc, "messages", ""), "/messages")
+    extras = d.keep(doc, ("messages",), {"object": True})
+    return History(tuple(messages), dialect=d.name, extras=extras)
 
-    def read_messages(self, doc: Json) -> History:
-        """A history is a bare list; an object that holds one is tolerated."""
-        if doc.__class__ is list:
-            return History(tuple(self.read_history(doc, "")), dialect=self.name)
-        doc = as_dict(doc, "")
-        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
-        extras = self.keep(doc, ("messages",), {"object": True})
-        return History(tuple(messages), dialect=self.name, extras=extras)
 
-    def read_history(
-        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
-    ) -> list[Message]:
-        out: list[Message] = []
-        called: dict[str, str] = {}
-        for token, doc in zip(tokens(docs), docs, strict=False):
-            where = at + token
-            doc = as_dict(doc, where)
-            said = doc.get("role")
-            role = ROLES.get(said) if said.__class__ is str else None
-            content = doc.get("content")
-            if role is None:
-                need_str(doc, "role", where)
-                raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", where)
-            if role == "tool":
-                self.read_results(doc, where, called, out)
-            elif content.__class__ is str and PLAIN_MESSAGE(doc):  # the usual shape
-                out.append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
-            else:
-                message = self.read_turn(doc, role, where, custom)
-                for block in message.content:
-                    if block.__class__ is ToolCall and block.id is not None:
-                        called[block.id] = block.name
-                out.append(message)
-        return mark_custom_results(out) if custom else out
+def write_messages(d: VercelModel, tree: History, log: Ledger) -> Json:
+    messages = write_history(d, tree.messages, d.writing(log, tree.dialect))
+    if d.spelling(tree).get("object"):
+        return d.emit({"messages": messages}, tree, log)
+    d.lose(tree.extras, tree.at, log)
+    return messages
 
-    def read_turn(
-        self, doc: dict[str, Json], role: Role, at: str, custom: frozenset[str]
-    ) -> Message:
+
+def read_history(
+    d: VercelModel, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+) -> list[Message]:
+    out: list[Message] = []
+    called: dict[str, str] = {}
+    for token, doc in zip(tokens(docs), docs, strict=False):
+        where = at + token
+        doc = as_dict(doc, where)
+        said = doc.get("role")
+        role = ROLES.get(said) if said.__class__ is str else None
         content = doc.get("content")
-        where = f"{at}/content"
-        spelling: dict[str, Json] = {}
-        blocks: list[Block]
-        if content.__class__ is str:
-            blocks = [Text(content, at=where)]
-        elif content.__class__ is list and role != "system":
-            blocks = self.read_parts(content, where, custom)
-            if len(blocks) == 1 and is_plain_text(blocks[0]):
-                spelling["content"] = "list"
+        if role is None:
+            need_str(doc, "role", where)
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", where)
+        if role == "tool":
+            read_results(d, doc, where, called, out)
+        elif content.__class__ is str and PLAIN_MESSAGE(doc):  # the usual shape
+            out.append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
         else:
-            expected("a string" if role == "system" else "a string or a list", content, where)
-        options = Taker(doc, at)
-        if (cache := self.read_message_cache(options, blocks)) is not None:
-            blocks[-1] = replace(blocks[-1], cache=cache)
-            if role != "system":
-                spelling["cache"] = "message"
-        extras = self.keep_options(options, MESSAGE_KEYS, spelling)
-        return Message(role, tuple(blocks), at=at, extras=extras)
-
-    def read_message_cache(self, options: Taker, blocks: list[Block]) -> Cache | None:
-        """A mark on a message is a mark on the last of its parts."""
-        last: Any = blocks[-1] if blocks else None
-        if isinstance(last, Text | Media | ToolCall | ToolResult) and last.cache is None:
-            return self.read_cache(options)
-        return None
-
-    def read_results(
-        self, doc: dict[str, Json], at: str, called: dict[str, str], out: list[Message]
-    ) -> None:
-        """Each result is a message of its own; how they shared one is a matter of spelling."""
-        options = Taker(doc, at)
-        blocks: list[Block] = []
-        for index, item in enumerate(as_list(doc.get("content"), f"{at}/content")):
-            where = f"{at}/content/{index}"
-            part = as_dict(item, where)
-            if need_str(part, "type", where) == "tool-result":
-                blocks.append(self.read_result(part, called, where))
-            else:
-                blocks.append(Raw(self.family, part, at=where))
-        cache = self.read_message_cache(options, blocks)
-        if cache is not None:
-            blocks[-1] = replace(blocks[-1], cache=cache)
-        spelling: dict[str, Json] = {}
-        if out and self.is_result(out[-1]):
-            spelling["joined"] = False
-        extras = self.keep_options(options, MESSAGE_KEYS, spelling)
-        for block in blocks:
-            if cache is not None and block is blocks[-1]:
-                extras = self.respell(extras, cache="message")
-            if isinstance(block, ToolResult):
-                place = place_of(block, at, extras)
-                out.append(Message("tool", (block,), at=place, extras=extras))
-            else:  # an approval: the user's, and no result
-                note = self.respell(extras, role="tool")
-                out.append(Message("user", (block,), at=place_of(block, at, note), extras=note))
-            extras = None
-        if not blocks:
-            out.append(Message("user", (), at=at, extras=self.respell(extras, role="tool")))
-
-    def is_result(self, message: Message) -> bool:
-        """Whether a message stands in a message of the role ``tool`` here."""
-        extras = message.extras
-        return message.role == "tool" or (
-            extras is not None
-            and self.knows(extras.dialect)
-            and extras.spelling.get("role") == "tool"
-        )
+            message = read_turn(d, doc, role, where, custom)
+            for block in message.content:
+                if block.__class__ is ToolCall and block.id is not None:
+                    called[block.id] = block.name
+            out.append(message)
+    return mark_custom_results(out) if custom else out
 
 
-class Turns(ReadTurns, WriteParts):
-    """Messages, out of the tree."""
+def write_history(d: VercelModel, messages: Sequence[Message], w: Writing) -> list[Json]:
+    out: list[dict[str, Json]] = []
+    called: dict[str, str] = {}
+    if not w.home:
+        # "Tool result is missing for tool call": no other turn may come between.
+        seen = [replace(m, role="tool") if is_result(d, m) else m for m in messages]
+        messages = results_in_place(seen, w.log)
+    for message in messages:
+        if message.role == "tool" or is_result(d, message):
+            write_results(d, message, called, out, w)
+            continue
+        if message.role == "system":
+            out += d.write_system(message, w)
+            continue
+        doc = d.write_turn(message, w)
+        if doc is not None:
+            out.append(doc)
+            if message.role == "assistant":
+                note_calls(doc["content"], called)
+    return out
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        return Writing(log, FREE, FREE, self.is_home(dialect), answer)
 
-    def write_messages(self, tree: History, log: Ledger) -> Json:
-        messages = self.write_history(tree.messages, self.writing(log, tree.dialect))
-        if self.spelling(tree).get("object"):
-            return self.emit({"messages": messages}, tree, log)
-        self.lose(tree.extras, tree.at, log)
-        return messages
+def note_calls(content: Json, called: dict[str, str]) -> None:
+    """The names that results will need."""
+    if content.__class__ is list:
+        for part in content:
+            if part.get("type") == "tool-call" and not part.get("providerExecuted"):
+                called[part["toolCallId"]] = part["toolName"]
 
-    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
-        out: list[dict[str, Json]] = []
-        called: dict[str, str] = {}
-        if not w.home:
-            # "Tool result is missing for tool call": no other turn may come between.
-            seen = [replace(m, role="tool") if self.is_result(m) else m for m in messages]
-            messages = results_in_place(seen, w.log)
-        for message in messages:
-            if message.role == "tool" or self.is_result(message):
-                self.write_results(message, called, out, w)
-                continue
-            if message.role == "system":
-                out += self.write_system(message, w)
-                continue
-            doc = self.write_turn(message, w)
-            if doc is not None:
-                out.append(doc)
-                if message.role == "assistant":
-                    self.note_calls(doc["content"], called)
-        return out
 
-    def note_calls(self, content: Json, called: dict[str, str]) -> None:
-        """The names that results will need."""
-        if content.__class__ is list:
-            for part in content:
-                if part.get("type") == "tool-call" and not part.get("providerExecuted"):
-                    called[part["toolCallId"]] = part["toolName"]
+def read_turn(
+    d: VercelModel, doc: dict[str, Json], role: Role, at: str, custom: frozenset[str]
+) -> Message:
+    content = doc.get("content")
+    where = f"{at}/content"
+    spelling: dict[str, Json] = {}
+    blocks: list[Block]
+    if content.__class__ is str:
+        blocks = [Text(content, at=where)]
+    elif content.__class__ is list and role != "system":
+        blocks = parts.read_parts(d, content, where, custom)
+        if len(blocks) == 1 and is_plain_text(blocks[0]):
+            spelling["content"] = "list"
+    else:
+        expected("a string" if role == "system" else "a string or a list", content, where)
+    options = Taker(doc, at)
+    if (cache := read_message_cache(d, options, blocks)) is not None:
+        blocks[-1] = replace(blocks[-1], cache=cache)
+        if role != "system":
+            spelling["cache"] = "message"
+    extras = keep_options(d, options, MESSAGE_KEYS, spelling)
+    return Message(role, tuple(blocks), at=at, extras=extras)
 
-    def write_turn(self, message: Message, w: Writing) -> dict[str, Json] | None:
-        """A turn of the user or the assistant."""
-        content, extras = message.content, message.extras
-        spelling = self.spelling(message)
-        cache = None
-        if spelling.get("cache") == "message" and content:
-            last: Any = content[-1]
-            cache, content = last.cache, (*content[:-1], replace(last, cache=None))
-        doc: dict[str, Json] = {"role": message.role}
-        only = content[0] if len(content) == 1 else None
-        if only is not None and spelling.get("content") != "list" and is_plain_text(only, w.home):
-            self.lose(only.extras, only.at, w.log)
-            doc["content"] = only.text
+
+def write_turn(d: VercelModel, message: Message, w: Writing) -> dict[str, Json] | None:
+    """A turn of the user or the assistant."""
+    content, extras = message.content, message.extras
+    spelling = d.spelling(message)
+    cache = None
+    if spelling.get("cache") == "message" and content:
+        last: Any = content[-1]
+        cache, content = last.cache, (*content[:-1], replace(last, cache=None))
+    doc: dict[str, Json] = {"role": message.role}
+    only = content[0] if len(content) == 1 else None
+    if only is not None and spelling.get("content") != "list" and is_plain_text(only, w.home):
+        d.lose(only.extras, only.at, w.log)
+        doc["content"] = only.text
+    else:
+        doc["content"] = parts.write_parts(d, content, message.role, w)
+        if content and not doc["content"] and not w.home:
+            d.lose(extras, message.at, w.log)
+            d.omit_message(message, w.log)
+            return None
+    return finish(d, doc, message, w, write_cache(d, cache, w))
+
+
+def write_system(d: VercelModel, message: Message, w: Writing) -> list[dict[str, Json]]:
+    """A system turn is one string here; a turn of several texts becomes several turns."""
+    out: list[dict[str, Json]] = []
+    for block in message.content:
+        if not isinstance(block, Text):
+            d.omit(block, w.log)
+            continue
+        if out:
+            why = f"{d.name} writes one text per system turn; the others become turns of their own"
+            w.log.approximated("message.boundary", block.at, why)
+        doc: dict[str, Json] = {"role": "system", "content": block.text}
+        if block.extras is not None:
+            d.lose(block.extras, block.at, w.log)
+        node = message if not out else replace(message, extras=None)
+        out.append(finish(d, doc, node, w, write_cache(d, block.cache, w)))
+    if not out:
+        d.lose(message.extras, message.at, w.log)
+        d.omit_message(message, w.log)
+    return out
+
+
+def read_message_cache(d: VercelModel, options: Taker, blocks: list[Block]) -> Cache | None:
+    """A mark on a message is a mark on the last of its parts."""
+    last: Any = blocks[-1] if blocks else None
+    if isinstance(last, Text | Media | ToolCall | ToolResult) and last.cache is None:
+        return read_cache(d, options)
+    return None
+
+
+def read_results(
+    d: VercelModel, doc: dict[str, Json], at: str, called: dict[str, str], out: list[Message]
+) -> None:
+    """Each result is a message of its own; how they shared one is a matter of spelling."""
+    options = Taker(doc, at)
+    blocks: list[Block] = []
+    for index, item in enumerate(as_list(doc.get("content"), f"{at}/content")):
+        where = f"{at}/content/{index}"
+        part = as_dict(item, where)
+        if need_str(part, "type", where) == "tool-result":
+            blocks.append(results.read_result(d, part, called, where))
         else:
-            doc["content"] = self.write_parts(content, message.role, w)
-            if content and not doc["content"] and not w.home:
-                self.lose(extras, message.at, w.log)
-                self.omit_message(message, w.log)
-                return None
-        return self.finish(doc, message, w, self.write_cache(cache, w))
+            blocks.append(Raw(d.family, part, at=where))
+    cache = read_message_cache(d, options, blocks)
+    if cache is not None:
+        blocks[-1] = replace(blocks[-1], cache=cache)
+    spelling: dict[str, Json] = {}
+    if out and is_result(d, out[-1]):
+        spelling["joined"] = False
+    extras = keep_options(d, options, MESSAGE_KEYS, spelling)
+    for block in blocks:
+        if cache is not None and block is blocks[-1]:
+            extras = d.respell(extras, cache="message")
+        if isinstance(block, ToolResult):
+            place = place_of(block, at, extras)
+            out.append(Message("tool", (block,), at=place, extras=extras))
+        else:  # an approval: the user's, and no result
+            note = d.respell(extras, role="tool")
+            out.append(Message("user", (block,), at=place_of(block, at, note), extras=note))
+        extras = None
+    if not blocks:
+        out.append(Message("user", (), at=at, extras=d.respell(extras, role="tool")))
 
-    def write_system(self, message: Message, w: Writing) -> list[dict[str, Json]]:
-        """A system turn is one string here; a turn of several texts becomes several turns."""
-        out: list[dict[str, Json]] = []
-        for block in message.content:
-            if not isinstance(block, Text):
-                self.omit(block, w.log)
-                continue
-            if out:
-                why = (
-                    f"{self.name} writes one text per system turn; "
-                    "the others become turns of their own"
-                )
-                w.log.approximated("message.boundary", block.at, why)
-            doc: dict[str, Json] = {"role": "system", "content": block.text}
-            if block.extras is not None:
-                self.lose(block.extras, block.at, w.log)
-            node = message if not out else replace(message, extras=None)
-            out.append(self.finish(doc, node, w, self.write_cache(block.cache, w)))
-        if not out:
-            self.lose(message.extras, message.at, w.log)
-            self.omit_message(message, w.log)
-        return out
 
-    def write_results(
-        self, message: Message, called: dict[str, str], out: list[dict[str, Json]], w: Writing
-    ) -> None:
-        """Results that follow each other share one message."""
-        spelling = self.spelling(message)
-        joined = bool(out) and out[-1]["role"] == "tool" and spelling.get("joined", True)
-        if not joined:
-            out.append({"role": "tool", "content": []})
-        doc, content, cache = out[-1], message.content, None
-        if spelling.get("cache") == "message":
-            last: Any = content[-1]
-            cache, content = last.cache, (replace(last, cache=None),)
-        for block in content:
-            if isinstance(block, ToolResult):
-                doc["content"].append(self.write_result(block, called, w))
-            elif isinstance(block, Raw):
-                doc["content"] += self.write_own(block, "tool", w)
-            else:
-                raise Malformed("only tool results are allowed in a tool message", block.at)
-        if joined:
-            self.lose(message.extras, message.at, w.log)
-            message = Message("tool")
-        elif not doc["content"] and not w.home:
-            out.pop()
-            self.lose(message.extras, message.at, w.log)
-            return
-        out[-1] = self.finish(doc, message, w, self.write_cache(cache, w))
+def is_result(d: VercelModel, message: Message) -> bool:
+    """Whether a message stands in a message of the role ``tool`` here."""
+    extras = message.extras
+    return message.role == "tool" or (
+        extras is not None and d.knows(extras.dialect) and extras.spelling.get("role") == "tool"
+    )
+
+
+def writing(d: VercelModel, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+    return Writing(log, FREE, FREE, d.is_home(dialect), answer)
+
+
+def write_results(
+    d: VercelModel, message: Message, called: dict[str, str], out: list[dict[str, Json]], w: Writing
+) -> None:
+    """Results that follow each other share one message."""
+    spelling = d.spelling(message)
+    joined = bool(out) and out[-1]["role"] == "tool" and spelling.get("joined", True)
+    if not joined:
+        out.append({"role": "tool", "content": []})
+    doc, content, cache = out[-1], message.content, None
+    if spelling.get("cache") == "message":
+        last: Any = content[-1]
+        cache, content = last.cache, (replace(last, cache=None),)
+    for block in content:
+        if isinstance(block, ToolResult):
+            doc["content"].append(results.write_result(d, block, called, w))
+        elif isinstance(block, Raw):
+            doc["content"] += parts.write_own(d, block, "tool", w)
+        else:
+            raise Malformed("only tool results are allowed in a tool message", block.at)
+    if joined:
+        d.lose(message.extras, message.at, w.log)
+        message = Message("tool")
+    elif not doc["content"] and not w.home:
+        out.pop()
+        d.lose(message.extras, message.at, w.log)
+        return
+    out[-1] = finish(d, doc, message, w, write_cache(d, cache, w))

@@ -13,15 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
+from ...dialect import Dialect
 from .._signatures import KEPT
-from .message import USUAL_TYPES, Answers
+from . import message
+from .message import COUNTS, STOPS, USUAL_TYPES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
 
 
-class VercelUI(Answers):
+class VercelUI(Dialect):
+    name = "vercel-ui"
     spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
     aliases = ("ai-sdk-ui",)
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
@@ -54,6 +57,15 @@ class VercelUI(Answers):
         "content-type": "text/event-stream",
         "x-vercel-ai-ui-message-stream": "v1",
     }
+    stops = STOPS
+    counts = COUNTS
+
+    read_response = message.read_response
+    write_response = message.write_response
+    sniff = message.guesses
+    writing = message.writing
+    read_error = message.read_error
+    write_error = message.write_error
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import UIReader

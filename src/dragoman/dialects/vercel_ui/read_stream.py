@@ -26,10 +26,12 @@ from ...model import (
 from ...streams.base import Keys, Said, StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
+from . import message
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
     from . import VercelUI
+
 
 DONE = b"[DONE]"
 BEHIND = 1 << 20
@@ -67,7 +69,7 @@ KEYS = {
 }
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class UIUsual(Struct, forbid_unknown_fields=True):
     """Nearly every chunk there is. Anything more in it, and it is read with care."""
 
     type: str
@@ -77,10 +79,10 @@ class Usual(Struct, forbid_unknown_fields=True):
     inputTextDelta: str = ""
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(UIUsual).decode
 
 
-class Part:
+class UIPart:
     """A part while it arrives."""
 
     def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
@@ -99,10 +101,10 @@ class UIReader(StreamReader):
     def __init__(self, dialect: VercelUI, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
-        self.parts: list[Part] = []
+        self.parts: list[UIPart] = []
         self.early: list[Event] = []  # of data that come before the message begins
-        self.texts: dict[tuple[str, str], Part] = {}
-        self.tools: dict[str, Part] = {}
+        self.texts: dict[tuple[str, str], UIPart] = {}
+        self.tools: dict[str, UIPart] = {}
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "start": self.start,
             "start-step": self.step,
@@ -183,7 +185,7 @@ class UIReader(StreamReader):
         return () if again else (self.begin(self.silent()), *self.early)
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response({**(self.head or {}), "parts": []})
+        tree = message.read_response(self.dialect, {**(self.head or {}), "parts": []})
         assert isinstance(tree, Response)
         return tree
 
@@ -198,15 +200,15 @@ class UIReader(StreamReader):
         return ()
 
     def step(self, doc: dict[str, Json]) -> Sequence[Event]:
-        part = Part({"type": "step-start"}, -1, self.whole)
+        part = UIPart({"type": "step-start"}, -1, self.whole)
         part.open = False
         self.parts.append(part)
         return ()
 
     # -- texts and reasoning -----------------------------------------------------------------
 
-    def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> Part:
-        part = Part(doc, len(self.parts), self.whole if whole is None else whole)
+    def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> UIPart:
+        part = UIPart(doc, len(self.parts), self.whole if whole is None else whole)
         self.parts.append(part)
         return part
 
@@ -217,17 +219,17 @@ class UIReader(StreamReader):
             raise Malformed(f"{kind} {key[1]!r} is open already")
         part = self.texts[key] = self.add_part({"type": kind, "text": "", "state": "done"})
         self.note_metadata(part, doc)
-        block = self.dialect.read_part(part.doc, kind, f"/parts/{part.index}")
+        block = message.read_part(self.dialect, part.doc, kind, f"/parts/{part.index}")
         part.signature = signature_of(block)
         return (Open(part.index, hollow(block)),)
 
-    def note_metadata(self, part: Part, doc: dict[str, Json]) -> None:
+    def note_metadata(self, part: UIPart, doc: dict[str, Json]) -> None:
         if doc.get("providerMetadata") is not None:
             at = f"/parts/{part.index}/providerMetadata"
             self.supersede(part.doc.get("providerMetadata"), doc["providerMetadata"], at)
             part.doc["providerMetadata"] = doc["providerMetadata"]
 
-    def text_of(self, doc: dict[str, Json]) -> Part:
+    def text_of(self, doc: dict[str, Json]) -> UIPart:
         kind, _, _ = need_str(doc, "type", "").partition("-")
         name = need_str(doc, "id", "")
         part = self.texts.get((kind, name))
@@ -249,7 +251,7 @@ class UIReader(StreamReader):
         part.doc["text"] = str(part.said)
         events: list[Event] = []
         at = f"/parts/{part.index}"
-        block = self.dialect.read_part(part.doc, part.doc["type"], at)
+        block = message.read_part(self.dialect, part.doc, part.doc["type"], at)
         if isinstance(block, Reasoning) and block.signature is not None:
             events.append(Signed(part.index, block.signature))
         events.append(Close(part.index))
@@ -279,23 +281,23 @@ class UIReader(StreamReader):
         part = self.tools[call_id] = self.add_part(tool, whole=True)
         part.quiet = doc.get("providerExecuted") is True
         self.note_tool(part, doc, "callProviderMetadata")
-        block = self.dialect.read_part(tool, tool["type"], f"/parts/{part.index}")
+        block = message.read_part(self.dialect, tool, tool["type"], f"/parts/{part.index}")
         part.signature = signature_of(block)
         return () if part.quiet else (Open(part.index, hollow(block)),)
 
-    def this_step(self) -> list[Part]:
+    def this_step(self) -> list[UIPart]:
         """The parts since the last step began."""
         kinds = [part.doc["type"] for part in reversed(self.parts)]
         count = kinds.index("step-start") if "step-start" in kinds else len(kinds)
         return self.parts[len(kinds) - count :]
 
-    def tool_of(self, doc: dict[str, Json]) -> Part:
+    def tool_of(self, doc: dict[str, Json]) -> UIPart:
         name = need_str(doc, "toolCallId", "")
         if name not in self.tools:
             raise Malformed(f"tool {name!r} has not begun")
         return self.tools[name]
 
-    def note_tool(self, part: Part, doc: dict[str, Json], metadata: str) -> None:
+    def note_tool(self, part: UIPart, doc: dict[str, Json], metadata: str) -> None:
         """What a chunk says of a tool besides: of its call, or of its answer."""
         for key, name in (*((k, k) for k in TOOL_FIELDS), ("providerMetadata", metadata)):
             if doc.get(key) is not None:
@@ -331,7 +333,10 @@ class UIReader(StreamReader):
         if part.quiet:
             return events
         at = f"/parts/{part.index}"
-        if signature_of(self.dialect.read_part(part.doc, part.doc["type"], at)) != part.signature:
+        if (
+            signature_of(message.read_part(self.dialect, part.doc, part.doc["type"], at))
+            != part.signature
+        ):
             why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("reasoning.signature", at, why))
         given = doc.get("input")
@@ -395,18 +400,18 @@ class UIReader(StreamReader):
         part.open = False
         if text is not None:
             return self.cite(part, text)
-        block = self.dialect.read_part(doc, kind, f"/parts/{part.index}")
+        block = message.read_part(self.dialect, doc, kind, f"/parts/{part.index}")
         return (Open(part.index, block), Close(part.index))
 
-    def text_before(self) -> Part | None:
+    def text_before(self) -> UIPart | None:
         """The text that a source belongs to: the part before it, other sources aside."""
         for part in reversed(self.parts):
             if part.doc["type"] != "source-url":
                 return part if part.doc["type"] == "text" else None
         return None
 
-    def cite(self, part: Part, text: Part) -> Sequence[Event]:
-        cite = self.dialect.read_source(part.doc, f"/parts/{part.index}")
+    def cite(self, part: UIPart, text: UIPart) -> Sequence[Event]:
+        cite = message.read_source(self.dialect, part.doc, f"/parts/{part.index}")
         if cite is None:
             return ()
         if not text.open:
@@ -453,14 +458,14 @@ class UIReader(StreamReader):
         return self.fail(Failure("other", f"aborted: {reason}" if reason else "aborted"))
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
-        return self.fail(self.dialect.read_error(doc))
+        return self.fail(message.read_error(self.dialect, doc))
 
     def document(self) -> Json | None:
         if self.head is None:
             return None
         return {**self.head, "parts": [self.part_so_far(part) for part in self.parts]}
 
-    def part_so_far(self, part: Part) -> Json:
+    def part_so_far(self, part: UIPart) -> Json:
         if part.open and "text" in part.doc:
             return {**part.doc, "text": str(part.said)}
         return part.doc

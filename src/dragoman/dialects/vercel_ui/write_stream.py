@@ -27,15 +27,17 @@ from ...model import (
 )
 from ...streams.base import StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from . import message
 from .message import APPROVAL, METADATA, NOW, OUTCOME, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
     from . import VercelUI
 
+
 encode_text = msgspec.json.Encoder().encode
 
 
-class Voice:
+class UIVoice:
     """A block while it is written."""
 
     def __init__(self, block: Block, name: str) -> None:
@@ -59,8 +61,8 @@ class UIWriter(StreamWriter):
 
     def __init__(self, dialect: VercelUI, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None)
-        self.voices: dict[int, Voice] = {}
+        self.w = message.writing(dialect, self.aside, dialect.name if home else None)
+        self.voices: dict[int, UIVoice] = {}
         self.stepped = False
         self.cited: dict[int, int] = {}  # texts that are closed -> how many sources they have
         self.last = ""  # the text that was begun last, if nothing has begun since
@@ -83,7 +85,7 @@ class UIWriter(StreamWriter):
         block, index = event.block, event.index
         steps = self.dialect.spelling(block).get("steps", 0) if self.home else 0
         out = b"".join(self.step() for _ in range(steps))
-        voice = self.voices[index] = Voice(block, f"{index}")
+        voice = self.voices[index] = UIVoice(block, f"{index}")
         voice.turn = self.turn()
         if isinstance(block, Media) and not block.source.value:
             return out  # its data come bit by bit, and are said whole
@@ -93,7 +95,7 @@ class UIWriter(StreamWriter):
             return out + self.begin_tool(voice, block)
         if isinstance(block, Reasoning):
             return out + (self.begin_text(voice, "reasoning") if self.home else b"")
-        for doc in self.dialect.write_part(block, self.w):
+        for doc in message.write_part(self.dialect, block, self.w):
             if doc["type"] == "step-start":
                 out += self.step()
             elif isinstance(block, Hosted):
@@ -115,13 +117,13 @@ class UIWriter(StreamWriter):
             return frame(doc)
         return self.step() + frame(doc)
 
-    def begin_text(self, voice: Voice, kind: str) -> bytes:
+    def begin_text(self, voice: UIVoice, kind: str) -> bytes:
         voice.begun = True
         head = encode({"type": f"{kind}-delta", "id": voice.name, "delta": ""})
         voice.head = b"data: " + head[:-3]
         start: dict[str, Json] = {"type": f"{kind}-start", "id": voice.name}
         if isinstance(voice.block, Text) and voice.block.extras is not None:
-            said = self.dialect.write_text(replace(voice.block, citations=()), self.w)[0]
+            said = message.write_text(self.dialect, replace(voice.block, citations=()), self.w)[0]
             start |= {key: said[key] for key in (METADATA,) if key in said}
         elif self.home and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
@@ -131,7 +133,7 @@ class UIWriter(StreamWriter):
         self.last = voice.name
         return said_first
 
-    def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
+    def begin_tool(self, voice: UIVoice, call: ToolCall) -> bytes:
         voice.begun = True
         self.begins(voice.turn, call.at)
         voice.name = self.w.call_once(call)
@@ -142,7 +144,7 @@ class UIWriter(StreamWriter):
         if call.kind == "custom":
             start["inputEncoding"] = "text"  # so that it can be shown before it is whole
         if self.home:
-            start |= tool_head(self.dialect.write_tool(call, self.w))
+            start |= tool_head(message.write_tool(self.dialect, call, self.w))
         elif (signature := self.call_signature(call)) is not None:
             start[METADATA] = signature
         return self.say(start)
@@ -150,7 +152,7 @@ class UIWriter(StreamWriter):
     def call_signature(self, call: ToolCall) -> Json | None:
         """How Google signed a call: of one that is on its way, nothing else is carried."""
         out: dict[str, Json] = {}
-        self.dialect.sign(out, call, METADATA)
+        message.sign(self.dialect, out, call, METADATA)
         return out.get(METADATA)
 
     def delta(self, event: Delta) -> bytes:
@@ -168,7 +170,7 @@ class UIWriter(StreamWriter):
             voice.said.append(text)
         return voice.head + encode_text(text) + b"}\n\n"
 
-    def think(self, event: Delta, voice: Voice) -> bytes:
+    def think(self, event: Delta, voice: UIVoice) -> bytes:
         part = (event.place, event.part)
         if not (event.text or self.home):
             return b""
@@ -188,7 +190,7 @@ class UIWriter(StreamWriter):
 
     def say_source(self, event: Cite) -> bytes:
         number = self.cited[event.index] = self.cited[event.index] + 1
-        doc = self.dialect.write_source(event.citation, f"{number}", self.w)
+        doc = message.write_source(self.dialect, event.citation, f"{number}", self.w)
         if self.last != f"{event.index}":
             why = (
                 "a source follows its text in the document; in the stream other parts came between"
@@ -222,16 +224,16 @@ class UIWriter(StreamWriter):
         fields = {} if block.extras is None or not self.home else block.extras.fields
         return {key: fields[key] for key in ("citations",) if key in fields}
 
-    def end_file(self, voice: Voice, block: Media) -> bytes:
+    def end_file(self, voice: UIVoice, block: Media) -> bytes:
         if not voice.said:
             return b""  # it was said at once
         whole = replace(block, source=replace(block.source, value="".join(voice.said)))
-        return b"".join(self.say(doc) for doc in self.dialect.write_file(whole, self.w))
+        return b"".join(self.say(doc) for doc in message.write_file(self.dialect, whole, self.w))
 
-    def end_tool(self, voice: Voice, call: ToolCall) -> bytes:
+    def end_tool(self, voice: UIVoice, call: ToolCall) -> bytes:
         text = "".join(voice.said)
         if self.home:
-            part = self.dialect.write_tool(replace(call, arguments=text), self.w)
+            part = message.write_tool(self.dialect, replace(call, arguments=text), self.w)
             return b"".join(map(frame, tool_chunks(part)))
         given: Json = text
         if call.kind != "custom":
@@ -242,9 +244,9 @@ class UIWriter(StreamWriter):
             doc[METADATA] = signature
         return frame(doc)
 
-    def end_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
+    def end_reasoning(self, voice: UIVoice, block: Reasoning) -> bytes:
         signed = replace(block, content=("",), signature=voice.signature or block.signature)
-        meta = self.dialect.write_signature(signed)
+        meta = message.write_signature(self.dialect, signed)
         out = b""
         if not voice.begun:
             if meta is None:

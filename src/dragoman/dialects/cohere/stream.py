@@ -2,6 +2,11 @@
 
 Each part of the answer begins, goes on and ends: texts and reasoning, calls, citations. What is
 planned only goes on. The last event tells why the answer ended, or that it failed.
+
+Writing the stream of Cohere's chat API.
+
+Whether calls follow is not known while a text is said, so what stands before calls is content here,
+and the plan at rest; both mean the same. What is cited is said when its text has been said.
 """
 
 from __future__ import annotations
@@ -13,16 +18,29 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.reading import UNREADABLE, as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
+from ...core.reading import (
+    UNREADABLE,
+    as_dict,
+    compact,
+    encode,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+)
 from ...errors import Malformed
-from ...model import Block, Json, Raw, Reasoning, Response, Text
-from ...streams.base import Keys, Said, StreamReader
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open
+from ...ledger import Ledger
+from ...model import Block, Citation, Json, Raw, Reasoning, Response, Text, ToolCall
+from ...streams.base import Keys, Said, StreamReader, StreamWriter
+from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open
 from ...streams.framing import Frame
+from . import citations, messages, response
 from .citations import first_text, place_of
+from .documents import CohereWriting
 
 if TYPE_CHECKING:
     from . import Cohere
+
 
 WORDS = {"text": "text", "thinking": "thinking"}
 BESIDE = ("content", "tool_plan", "tool_calls", "citations")
@@ -52,20 +70,20 @@ KEYS = {
 START = Keys("message")
 
 
-class Words(Struct, forbid_unknown_fields=True):
+class CohereWords(Struct, forbid_unknown_fields=True):
     text: str | None = None
     thinking: str | None = None
 
 
 class Message(Struct, forbid_unknown_fields=True):
-    content: Words
+    content: CohereWords
 
 
 class Change(Struct, forbid_unknown_fields=True):
     message: Message
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class CohereUsual(Struct, forbid_unknown_fields=True):
     """Nearly every event there is. Anything more in it, and it is read with care."""
 
     type: Literal["content-delta"]
@@ -73,10 +91,10 @@ class Usual(Struct, forbid_unknown_fields=True):
     index: int = 0
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(CohereUsual).decode
 
 
-class Part:
+class CoherePart:
     """A text, reasoning or a call while it arrives."""
 
     def __init__(self, doc: dict[str, Json], block: int, whole: bool) -> None:
@@ -94,13 +112,13 @@ class CohereReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.message: dict[str, Json] = {}
         self.tail: dict[str, Json] = {}
-        self.content: list[Part] = []
-        self.calls: list[Part] = []
-        self.by_index: dict[tuple[str, int], Part] = {}  # what came last under an index
-        self.plan: Part | None = None
+        self.content: list[CoherePart] = []
+        self.calls: list[CoherePart] = []
+        self.by_index: dict[tuple[str, int], CoherePart] = {}  # what came last under an index
+        self.plan: CoherePart | None = None
         self.cited: list[Json] = []
         self.probable: list[Json] = []
-        self.wordless: Part | None = None  # a text without a word, which is none before calls
+        self.wordless: CoherePart | None = None  # a text without a word, which is none before calls
         self.open: list[int] = []  # blocks that may still be added to
         self.ended: set[int] = set()  # those that are added to no more, but may still be cited
         self.count = 0
@@ -124,7 +142,7 @@ class CohereReader(StreamReader):
         doc = self.parse(frame)
         kind = maybe_str(doc, "type", "")
         if kind is None and doc.get("message").__class__ is str:
-            return self.fail(self.dialect.read_error(doc))
+            return self.fail(response.read_error(self.dialect, doc))
         events: list[Event] = []
         if kind is not None:
             self.look(kind, doc)
@@ -176,8 +194,6 @@ class CohereReader(StreamReader):
             return "/message/tool_plan"
         return "/message/citations" if kind.startswith("citation") else ""
 
-    # -- beginning and end ------------------------------------------------------------------
-
     def start(self, doc: dict[str, Json], events: list[Event]) -> None:
         self.head = {k: v for k, v in doc.items() if k not in ("type", "delta")}
         delta = maybe_dict(doc, "delta", "") or {}
@@ -200,7 +216,7 @@ class CohereReader(StreamReader):
             usual = ("finish_reason", "usage")
             rest = {k: v for k, v in self.tail.items() if k not in usual}
             self.tail = {k: v for k, v in self.tail.items() if k in usual}
-            events += self.fail(self.dialect.read_error({"message": error, **rest}))
+            events += self.fail(response.read_error(self.dialect, {"message": error, **rest}))
             return
         self.open_silent(events)
         self.shut(events)
@@ -208,11 +224,9 @@ class CohereReader(StreamReader):
         events.append(End(self.silent()))
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response(self.document())
+        tree = response.read_response(self.dialect, self.document())
         candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
         return replace(tree, candidates=tuple(candidates))
-
-    # -- parts ------------------------------------------------------------------------------
 
     def enter(self, block: Block, events: list[Event]) -> int:
         """A block begins, so the texts before it have all that is theirs."""
@@ -233,7 +247,7 @@ class CohereReader(StreamReader):
         events += (Close(index) for index in self.open if ended is None or index in ended)
         self.open = [index for index in self.open if ended is not None and index not in ended]
 
-    def add(self, part: Part, text: str, events: list[Event]) -> None:
+    def add(self, part: CoherePart, text: str, events: list[Event]) -> None:
         part.said.add(text)
         if part is self.wordless:
             self.open_silent(events)
@@ -257,7 +271,7 @@ class CohereReader(StreamReader):
             block = replace(block, extras=extras)
         self.open_silent(events)
         silent = block == Text("", at=at) and not self.content and not self.calls
-        part = Part(dict(doc), -1 if silent else self.enter(block, events), self.whole)
+        part = CoherePart(dict(doc), -1 if silent else self.enter(block, events), self.whole)
         self.wordless = part if silent else None
         self.content.append(part)
         self.by_index["content", index] = part
@@ -283,17 +297,17 @@ class CohereReader(StreamReader):
                 self.notes.append(("stream.order", "/message", IN_TURNS))
             self.open_silent(events)
             block = Text("", at="/message/tool_plan")
-            self.plan = Part({}, self.enter(block, events), self.whole)
+            self.plan = CoherePart({}, self.enter(block, events), self.whole)
             self.ended.add(self.plan.block)  # it ends with whatever comes next
         self.add(self.plan, text, events)
 
     def start_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
         doc = as_dict(message.get("tool_calls"), "/delta/message/tool_calls")
         at = f"/message/tool_calls/{len(self.calls)}"
-        call = self.dialect.read_call(doc, at)
+        call = messages.read_call(self.dialect, doc, at)
         self.wordless = None
         block = self.enter(replace(call, arguments=""), events)
-        part = self.by_index["call", index] = Part(doc, block, self.whole)
+        part = self.by_index["call", index] = CoherePart(doc, block, self.whole)
         self.calls.append(part)
         if call.arguments:
             self.add(part, call.arguments, events)
@@ -329,13 +343,11 @@ class CohereReader(StreamReader):
             self.notes.append(("stream.order", "/message", IN_TURNS))
         at = f"/message/citations/{len(self.cited) - 1}"
         index = None if place == first_text(blocks) else place
-        for citation in self.dialect.read_citation(doc, str(part.said), index, at):
+        for citation in citations.read_citation(self.dialect, doc, str(part.said), index, at):
             events.append(Cite(part.block, citation))
 
-    def stand_in(self, part: Part) -> Block:
+    def stand_in(self, part: CoherePart) -> Block:
         return Text("") if part.doc.get("type", "text") == "text" else Reasoning()
-
-    # -- at rest ----------------------------------------------------------------------------
 
     def document(self) -> Json | None:
         if self.head is None:
@@ -355,12 +367,218 @@ class CohereReader(StreamReader):
         return doc
 
 
-def whole_content(part: Part) -> dict[str, Json]:
+def whole_content(part: CoherePart) -> dict[str, Json]:
     kind = part.doc.get("type", "text")
     return part.doc | ({"type": kind, kind: str(part.said)} if kind in WORDS else {})
 
 
-def whole_call(part: Part) -> dict[str, Json]:
+def whole_call(part: CoherePart) -> dict[str, Json]:
     if not part.said.parts:
         return part.doc
     return part.doc | {"function": part.doc["function"] | {"arguments": str(part.said)}}
+
+
+EMPTY: dict[str, Json] = {"content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+
+
+def event(kind: str, doc: dict[str, Json]) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **doc}))
+
+
+class CohereVoice:
+    """A block while it is said."""
+
+    def __init__(self, kind: str, index: int) -> None:
+        self.kind = kind  # "text", "thinking", "plan" or "call"
+        self.index = index
+        self.turn, self.at = 0, ""  # which of the blocks it is, and where it comes from
+        self.first = False  # of the texts
+        self.said: list[str] = []
+        self.cited: list[Citation] = []
+        self.part: tuple[str, int] | None = None
+        self.wrapped = False
+
+
+class CohereWriter(StreamWriter):
+    dialect: Cohere
+
+    def __init__(self, dialect: Cohere, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = CohereWriting(self.aside, home, answer=True)
+        self.voices: dict[int, CohereVoice] = {}
+        self.texts: dict[
+            int, CohereVoice
+        ] = {}  # those that have been said; they may still be cited
+        self.contents = self.calls = 0
+        self.cited: list[Json] = []
+        self.worded = False
+
+    def begin(self, event_: Begin) -> bytes:
+        self.begun = True
+        doc = self.at_rest(replace(event_.response, failure=None))
+        message = doc["message"]
+        if self.home:
+            # What is only said to be empty at rest is said so here; else all is, as usual.
+            said = {key: message[key] for key in EMPTY if key in message}
+            message = {k: v for k, v in message.items() if k not in EMPTY} | (said or EMPTY)
+        else:
+            message = message | EMPTY
+        head = {"id": doc["id"]} if "id" in doc else {}
+        self.cited += message.get("citations") or ()
+        return event("message-start", head | {"delta": {"message": message}})
+
+    def open(self, event_: Open) -> bytes:
+        block = event_.block
+        if event_.candidate:
+            return b""  # there is one answer here
+        if isinstance(block, ToolCall):
+            return self.open_call(block, event_.index)
+        if self.home and isinstance(block, Text) and block.at.endswith("/tool_plan"):
+            self.voices[event_.index] = CohereVoice("plan", 0)
+            return b""
+        if isinstance(block, Text):
+            return self.open_content(block, "text", event_.index)
+        if isinstance(block, Reasoning):
+            return self.open_content(block, "thinking", event_.index)
+        if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
+            index, self.contents = self.contents, self.contents + 1
+            message = {"content": block.payload}
+            return event("content-start", {"index": index, "delta": {"message": message}}) + event(
+                "content-end", {"index": index}
+            )
+        return b""
+
+    def open_content(self, block: Block, kind: str, number: int) -> bytes:
+        voice = self.voices[number] = CohereVoice(kind, -1)
+        voice.turn, voice.at = self.turn(), block.at
+        if not self.home:
+            return b""  # it begins with its first word; what has none is not said
+        content: Json = {"type": kind, kind: ""}
+        return self.start_content(voice, self.dialect.emit(content, block, self.aside))
+
+    def start_content(self, voice: CohereVoice, content: Json) -> bytes:
+        if voice.kind == "text":
+            voice.first, self.worded = not self.worded, True
+        voice.index, self.contents = self.contents, self.contents + 1
+        self.begins(voice.turn, voice.at)
+        delta = {"message": {"content": content}}
+        return event("content-start", {"index": voice.index, "delta": delta})
+
+    def open_call(self, call: ToolCall, number: int) -> bytes:
+        voice = self.voices[number] = CohereVoice("call", self.calls)
+        self.calls += 1
+        voice.wrapped = call.kind != "function" and not self.home
+        doc = messages.write_call(
+            self.dialect, replace(call, kind="function", arguments=""), self.w
+        )
+        if "arguments" in doc["function"]:
+            doc["function"]["arguments"] = '{"input":"' if voice.wrapped else ""
+        delta = {"message": {"tool_calls": doc}}
+        return event("tool-call-start", {"index": voice.index, "delta": delta})
+
+    def delta(self, event_: Delta) -> bytes:
+        voice = self.voices.get(event_.index)
+        if voice is None or not event_.text:
+            return b""
+        text = event_.text
+        if voice.kind == "call":
+            voice.said.append("")
+            text = compact(text)[1:-1] if voice.wrapped else text
+            return self.say_call(voice, text)
+        if voice.kind == "plan":
+            voice.said.append(text)
+            return event("tool-plan-delta", {"delta": {"message": {"tool_plan": text}}})
+        begun = b""
+        if voice.kind == "thinking":
+            text = apart(voice, event_)
+            if not text:
+                return b""
+        else:
+            voice.said.append(text)
+        if voice.index < 0:
+            begun = self.start_content(voice, {"type": voice.kind, voice.kind: ""})
+        message = {"content": {voice.kind: text}}
+        return begun + event("content-delta", {"index": voice.index, "delta": {"message": message}})
+
+    def say_call(self, voice: CohereVoice, text: str) -> bytes:
+        delta = {"message": {"tool_calls": {"function": {"arguments": text}}}}
+        return event("tool-call-delta", {"index": voice.index, "delta": delta})
+
+    def cite(self, event_: Cite) -> bytes:
+        if (voice := self.voices.get(event_.index)) is not None:
+            voice.cited.append(event_.citation)
+            return b""
+        voice, begun = self.texts.get(event_.index), b""
+        if voice is None:
+            return b""
+        if voice.index < 0 and voice.kind == "text":
+            begun = self.start_content(voice, {"type": "text", "text": ""})
+            begun += event("content-end", {"index": voice.index})
+        return begun + self.say_citations(voice, [event_.citation])
+
+    def close(self, event_: Close) -> bytes:
+        voice = self.voices.pop(event_.index, None)
+        if voice is None:
+            return b""
+        if voice.kind == "call":
+            out = b""
+            if voice.wrapped:
+                out = self.say_call(voice, '"}')
+            elif not voice.said and not self.home:
+                out = self.say_call(voice, "{}")  # a call without arguments
+            return out + event("tool-call-end", {"index": voice.index})
+        self.texts[event_.index] = voice
+        out = b""
+        if voice.cited and voice.index < 0 and voice.kind == "text":
+            out = self.start_content(voice, {"type": "text", "text": ""})
+        out += self.say_citations(voice, voice.cited)
+        if voice.kind == "plan" or voice.index < 0:
+            return out
+        return out + event("content-end", {"index": voice.index})
+
+    def say_citations(self, voice: CohereVoice, cited: list[Citation]) -> bytes:
+        if not cited:
+            return b""
+        index = -1 if voice.kind == "plan" else None if voice.first else voice.index
+        text = Text("".join(voice.said), tuple(cited))
+        found = citations.write_citations(self.dialect, text, index, self.w)
+        return b"".join(map(self.say_citation, found))
+
+    def say_citation(self, doc: Json) -> bytes:
+        index = len(self.cited)
+        self.cited.append(doc)
+        start = event("citation-start", {"index": index, "delta": {"message": {"citations": doc}}})
+        return start + event("citation-end", {"index": index})
+
+    def end(self, doc: Json) -> bytes:
+        """What was cited so late that only the answer at rest knows it, and why it ended."""
+        said = [source_of(cited) for cited in self.cited]
+        out = b""
+        for cited in doc["message"].get("citations") or ():
+            if source_of(cited) not in said:
+                planned = cited.get("type") == "PLAN" and not self.home
+                out += self.say_citation(cited | {"type": "TEXT_CONTENT"} if planned else cited)
+        delta = {k: v for k, v in doc.items() if k not in ("id", "message")}
+        return out + event("message-end", {"delta": delta}) + b"data: [DONE]\n\n"
+
+    def fail(self, doc: Json) -> bytes:
+        """The answer failed: the last event says so."""
+        rest = {k: v for k, v in doc.items() if k != "message"}
+        delta = {"finish_reason": "ERROR", "error": doc.get("message", ""), **rest}
+        return event("message-end", {"delta": delta}) + b"data: [DONE]\n\n"
+
+
+def source_of(cited: Json) -> Json:
+    """What is cited and whence; not where it stands, which is otherwise at rest."""
+    return {key: cited.get(key) for key in ("start", "end", "sources")}
+
+
+def apart(voice: CohereVoice, event_: Delta) -> str:
+    """The parts of reasoning become one text, apart from each other by a blank line."""
+    before, part = voice.part, (event_.place, event_.part)
+    if not event_.text:
+        return ""
+    if before is not None and before[0] != event_.place:
+        return ""  # reasoning is said once here
+    voice.part = part
+    return event_.text if before is None or before == part else "\n\n" + event_.text

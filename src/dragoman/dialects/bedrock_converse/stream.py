@@ -3,12 +3,16 @@
 ``messageStart (contentBlockStart? contentBlockDelta* contentBlockStop)* messageStop metadata``:
 texts and reasoning begin with their first delta. Every event may bear a ``p``, padding of random
 length that hides how long the words are. Some recorders lose the beginning, or turn the last two.
+
+Writing the stream of Bedrock's ConverseStream.
+
+Blocks come one after the other here. Only calls are announced; all else begins with its first word.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -18,23 +22,29 @@ from msgspec.structs import replace
 from ...core.reading import (
     UNREADABLE,
     as_dict,
+    compact,
     decode,
+    encode,
     maybe_dict,
     maybe_str,
     need_dict,
     need_list,
     need_str,
 )
-from ...core.writing import repeats_a_key
+from ...core.writing import is_blank, repeats_a_key
 from ...errors import Malformed
-from ...model import Block, Json, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import Keys, Said, StreamReader, as_written
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
+from ...ledger import Ledger
+from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
+from ...streams.base import Keys, OneByOne, Said, StreamReader, as_written
+from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.framing.eventstream import write_error, write_frame
+from . import blocks, response
 from .response import type_name
 
 if TYPE_CHECKING:
     from . import BedrockConverse
+
 
 PADDING = "p"
 AT = "/output/message/content"
@@ -58,22 +68,22 @@ NONE = Keys()  # of a delta that says nothing
 START_KEYS = {kind: Keys(kind) for kind in ("toolUse", "toolResult", "image")}
 
 
-class Words(Struct, forbid_unknown_fields=True):
+class BedrockWords(Struct, forbid_unknown_fields=True):
     text: str
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class BedrockUsual(Struct, forbid_unknown_fields=True):
     """Nearly every event there is. Anything more in it, and it is read with care."""
 
     contentBlockIndex: int
-    delta: Words
+    delta: BedrockWords
     p: str = ""
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(BedrockUsual).decode
 
 
-class Piece:
+class BedrockPiece:
     """A block while it arrives. ``kind`` is the key that it has at rest."""
 
     __slots__ = ("citations", "doc", "kind", "number", "opened", "said")
@@ -96,8 +106,8 @@ class BedrockReader(StreamReader):
         super().__init__(dialect, whole)
         self.message: dict[str, Json] = {}
         self.head: dict[str, Json] = {}
-        self.blocks: list[Piece] = []
-        self.open_now: dict[int, Piece] = {}
+        self.blocks: list[BedrockPiece] = []
+        self.open_now: dict[int, BedrockPiece] = {}
         self.written: dict[str, str] = {}  # where a call stands -> its arguments as they came
         self.stopped = self.counted = False
         self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
@@ -130,7 +140,7 @@ class BedrockReader(StreamReader):
         if name.endswith("Exception") or (name not in self.ways and "message" in doc):
             message = doc.get("message")
             doc = {"__type": type_name(name), **doc, "message": message or ""}
-            return self.fail(self.dialect.read_error(doc))
+            return self.fail(response.read_error(self.dialect, doc))
         way = self.ways.get(name)
         if way is None:
             return (Odd(self.dialect.name, {name: doc}),)
@@ -155,9 +165,7 @@ class BedrockReader(StreamReader):
 
     def silent(self) -> Response:
         message = {**self.message, "content": []}
-        return self.dialect.read_response({**self.head, "output": {"message": message}})
-
-    # -- blocks -----------------------------------------------------------------------------
+        return response.read_response(self.dialect, {**self.head, "output": {"message": message}})
 
     def number(self, doc: dict[str, Json]) -> int:
         index = doc.get("contentBlockIndex")
@@ -181,10 +189,10 @@ class BedrockReader(StreamReader):
             events.append(Open(piece.number, hollow(block)))
         return events
 
-    def enter(self, index: int, kind: str, doc: Json) -> Piece:
+    def enter(self, index: int, kind: str, doc: Json) -> BedrockPiece:
         if index in self.open_now:
             raise Malformed(f"block {index} is open already")
-        piece = Piece(len(self.blocks), kind, doc, self.whole)
+        piece = BedrockPiece(len(self.blocks), kind, doc, self.whole)
         self.blocks.append(piece)
         self.open_now[index] = piece
         return piece
@@ -212,7 +220,7 @@ class BedrockReader(StreamReader):
             self.look("contentBlockDelta", delta, "/delta", keys, f"{AT}/{piece.number}")
         return events + self.grow(piece, delta)
 
-    def grow(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+    def grow(self, piece: BedrockPiece, delta: dict[str, Json]) -> list[Event]:
         match piece.kind:
             case "text":
                 return self.add_text(piece, delta)
@@ -229,7 +237,7 @@ class BedrockReader(StreamReader):
                 piece.doc |= need_dict(delta, piece.kind, "/delta")
         return []
 
-    def add_text(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+    def add_text(self, piece: BedrockPiece, delta: dict[str, Json]) -> list[Event]:
         events: list[Event] = []
         if (text := maybe_str(delta, "text", "/delta")) is not None:
             piece.said.add(text)
@@ -238,11 +246,11 @@ class BedrockReader(StreamReader):
         if "citation" in delta:
             at = f"{AT}/{piece.number}/citationsContent/citations/{len(piece.citations)}"
             cited = need_dict(delta, "citation", "/delta")
-            events.append(Cite(piece.number, self.dialect.read_citation(cited, at)))
+            events.append(Cite(piece.number, blocks.read_citation(self.dialect, cited, at)))
             piece.citations.append(cited)
         return events
 
-    def add_reasoning(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+    def add_reasoning(self, piece: BedrockPiece, delta: dict[str, Json]) -> list[Event]:
         at = "/delta/reasoningContent"
         if (text := maybe_str(delta, "text", at)) is not None:
             piece.said.add(text)
@@ -262,7 +270,7 @@ class BedrockReader(StreamReader):
         piece = self.open_now.pop(self.number(doc), None)
         return [] if piece is None else self.leave(piece)  # a text without a word has no delta
 
-    def leave(self, piece: Piece) -> list[Event]:
+    def leave(self, piece: BedrockPiece) -> list[Event]:
         """The block is whole. One that cannot be said bit by bit is said now."""
         events: list[Event] = []
         if not piece.opened:
@@ -270,12 +278,12 @@ class BedrockReader(StreamReader):
             events.append(Open(piece.number, self.read_piece(piece)))
         return [*events, Close(piece.number)]
 
-    def read_piece(self, piece: Piece) -> Block:
+    def read_piece(self, piece: BedrockPiece) -> Block:
         at = f"{AT}/{piece.number}"
-        block = self.dialect.read_blocks([self.at_rest_of(piece)], AT, results=False)[0]
+        block = blocks.read_blocks(self.dialect, [self.at_rest_of(piece)], AT, results=False)[0]
         return replace(block, at=at)
 
-    def at_rest_of(self, piece: Piece) -> dict[str, Json]:
+    def at_rest_of(self, piece: BedrockPiece) -> dict[str, Json]:
         """The block as it is at rest."""
         doc, text = piece.doc, str(piece.said)
         match piece.kind:
@@ -315,8 +323,6 @@ class BedrockReader(StreamReader):
         if not fit or repeats_a_key(text, value):
             self.unfit[f"{AT}/{number}"] = None
         return value if fit else {"arguments": text}
-
-    # -- the end ----------------------------------------------------------------------------
 
     def end_message(self, doc: dict[str, Json]) -> list[Event]:
         self.head |= doc
@@ -359,3 +365,210 @@ def joined(before: str, more: str) -> str:
     except ValueError:
         raise Malformed("expected base64", "/delta/reasoningContent/redactedContent") from None
     return base64.b64encode(both).decode()
+
+
+STOP_KEYS = ("stopReason", "additionalModelResponseFields")
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html: these
+# come as exceptions. Of another one a client reads neither name nor message, unless it is an error
+# that nobody has described.
+EXCEPTIONS = frozenset(
+    {
+        "InternalServerException", "ModelStreamErrorException", "ValidationException",
+        "ThrottlingException", "ServiceUnavailableException",
+    }
+)  # fmt: skip
+
+
+def frame(name: str, **payload: Json) -> bytes:
+    return write_frame(name, encode(payload))
+
+
+class BedrockWriter(OneByOne):
+    names_first: ClassVar[bool] = False
+    dialect: BedrockConverse
+
+    def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = blocks.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+        self.number = -1  # of the block that was begun last
+        self.begun_here = False  # whether anything of the current block was said
+        self.wrapped = False  # whether its deltas are a string inside an object
+        self.open_text = False  # whether arguments have begun
+        self.blank = ""  # white space that is said only if something follows
+        self.cites: list[Json] = []  # that came before a word
+        self.quoted: list[Json] = []  # citations that have been said
+        self.late: list[Json] = []  # that came when their text was closed
+
+    def begin(self, event: Begin) -> bytes:
+        message = self.at_rest(replace(event.response, failure=None))["output"]["message"]
+        return frame("messageStart", **{k: v for k, v in message.items() if k != "content"})
+
+    def enter(self, event: Open) -> bytes:
+        block = event.block
+        self.begun_here = self.wrapped = self.open_text = False
+        self.blank, self.cites = "", []
+        if isinstance(block, ToolCall):
+            return self.enter_call(block)
+        if isinstance(block, Text | Reasoning):
+            return b""  # it begins with its first word
+        docs = blocks.write_blocks(self.dialect, [block], self.w)
+        return b"".join(self.whole(doc) for doc in docs)
+
+    def enter_call(self, call: ToolCall) -> bytes:
+        doc = blocks.write_call(self.dialect, replace(call, arguments="{}"), self.w)["toolUse"]
+        start = {key: value for key, value in doc.items() if key != "input"}
+        out = self.start({"toolUse": start})
+        return out + self.wrap("input") if call.kind == "custom" else out
+
+    def start(self, doc: Json) -> bytes:
+        self.begun_here = True
+        self.number += 1
+        return frame("contentBlockStart", start=doc, contentBlockIndex=self.number)
+
+    def piece(self, **delta: Json) -> bytes:
+        """More of the current block, which begins with it if need be."""
+        if not self.begun_here:
+            self.begun_here = True
+            self.number += 1
+        return frame("contentBlockDelta", delta=delta, contentBlockIndex=self.number)
+
+    def stop(self) -> bytes:
+        return frame("contentBlockStop", contentBlockIndex=self.number)
+
+    def whole(self, doc: dict[str, Json]) -> bytes:
+        """A block that comes whole, in as many pieces as it must."""
+        kind = next(iter(doc))
+        inner = doc[kind]
+        grown = {"toolUse": "input", "toolResult": "content", "image": "source"}.get(kind)
+        if grown is None:
+            return self.start(doc) + self.stop()
+        start = self.start({kind: {k: v for k, v in inner.items() if k != grown}})
+        value = inner.get(grown)
+        if kind == "toolUse":
+            return start + self.argued(compact(value)) + self.stop()
+        delta = value if kind == "toolResult" else {grown: value}
+        return start + self.piece(**{kind: delta}) + self.stop()
+
+    def argued(self, text: str) -> bytes:
+        return self.piece(toolUse={"input": text})
+
+    def wrap(self, key: str) -> bytes:
+        """Text that is no object becomes one with a single string, around it as it comes."""
+        self.wrapped = True
+        return self.argued(f'{{"{key}":"')
+
+    def argue(self, text: str) -> bytes:
+        """The arguments of a call. How they begin shows whether they will be an object."""
+        if self.open_text:
+            return self.argued(text)
+        text, self.blank = self.blank + text, ""
+        if self.wrapped:
+            return self.argued(compact(text)[1:-1])
+        if is_blank(text):
+            self.blank = text
+            return b""
+        if not text.lstrip().startswith("{"):
+            return self.wrap("arguments") + self.argue(text)
+        self.open_text = True
+        return self.argued(text)
+
+    def say(self, event: Delta) -> bytes:
+        block, text = self.block, event.text
+        if isinstance(block, Reasoning):
+            return self.think(event)
+        if isinstance(block, ToolCall):
+            return self.argue(text)
+        if not isinstance(block, Text):
+            return b""
+        if not self.begun_here and not self.home:
+            text, self.blank = self.blank + text, ""
+            if is_blank(text):
+                self.blank = text
+                return b""
+            cited, self.cites = self.cites, []
+            return self.piece(text=text) + b"".join(map(self.quote_piece, cited))
+        return self.piece(text=text)
+
+    def think(self, event: Delta) -> bytes:
+        if not (event.text or self.home or self.begun_here):
+            return b""  # it begins with its first word
+        text = self.reasoning(event)
+        if text or (text is not None and self.home):
+            return self.piece(reasoningContent={"text": text})
+        return b""
+
+    def quote(self, citation: Citation) -> bytes:
+        if not isinstance(self.block, Text):
+            return b""
+        doc = blocks.write_citation(self.dialect, citation, self.w)
+        if self.begun_here or self.home:
+            return self.quote_piece(doc)
+        self.cites.append(doc)
+        return b""
+
+    def quote_piece(self, doc: Json) -> bytes:
+        self.quoted.append(doc)
+        return self.piece(citation=doc)
+
+    def quote_late(self, event: Cite) -> bytes:
+        self.late.append(blocks.write_citation(self.dialect, event.citation, self.w))
+        return b""
+
+    def leave(self) -> bytes:
+        block = self.block
+        if not self.begun_here:
+            self.late += self.cites  # of a text without a word; at rest it may be part of another
+        out = self.argued('"}') if self.wrapped else b""
+        if isinstance(block, Reasoning):
+            out = self.leave_reasoning(block)
+        elif isinstance(block, Text) and self.home and not self.begun_here:
+            out = self.piece(text="")
+        elif not isinstance(block, Text | ToolCall):
+            return b""  # it came whole
+        return out + self.stop() if self.begun_here else b""
+
+    def leave_reasoning(self, block: Reasoning) -> bytes:
+        signature = self.own_signature(block)
+        if signature is None:
+            return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
+        if signature.kind == "encrypted":
+            return self.piece(reasoningContent={"redactedContent": signature.data})
+        out = b"" if self.begun_here else self.piece(reasoningContent={"text": ""})
+        return out + self.piece(reasoningContent={"signature": signature.data})
+
+    def home_and_mute(self) -> bool:
+        return self.home and not self.begun_here
+
+    def end(self, doc: Json) -> bytes:
+        self.begun_here = False
+        late = b"".join(self.piece(citation=cite) for cite in self.unsaid(doc))
+        late += self.stop() if late else b""
+        stop = {key: doc[key] for key in STOP_KEYS if key in doc}
+        rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
+        return late + frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
+
+    def unsaid(self, doc: Json) -> Iterator[Json]:
+        """Of the citations that came late, those that stand at rest."""
+        left = citations_in(doc) if self.late else []
+        for cite in self.quoted:
+            if cite in left:
+                left.remove(cite)
+        for cite in self.late:
+            if cite in left:
+                left.remove(cite)
+                yield cite
+
+    def fail(self, doc: Json) -> bytes:
+        payload = dict(doc) if isinstance(doc, dict) else {"message": doc}
+        word = type_name(str(payload.pop("__type", None) or "InternalServerException"))
+        if word not in EXCEPTIONS and not self.home:
+            return write_error(word, str(payload["message"]))
+        name = word[:1].lower() + word[1:]
+        return write_frame(name, encode(payload), "exception")
+
+
+def citations_in(doc: dict[str, Json]) -> list[Json]:
+    """What the response at rest cites."""
+    content = doc["output"]["message"]["content"]
+    cited = (block.get("citationsContent") or {} for block in content)
+    return [cite for inner in cited for cite in inner.get("citations") or ()]

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..core import capabilities as cap
-from ..core.counts import INPUT, OUTPUT, Counts
-from ..core.fields import Field, whole
-from ..core.reading import (
+from ...core import capabilities as cap
+from ...core.counts import INPUT, OUTPUT, Counts
+from ...core.fields import Field, whole
+from ...core.reading import (
     as_dict,
     expected,
     maybe_list,
     maybe_str,
     need_str,
 )
-from ..core.writing import Writing, joined, note_joined
-from ..lint.evidence import Verdict
-from ..model import (
+from ...core.writing import Writing, joined, note_joined
+from ...lint.evidence import Verdict
+from ...model import (
     Block,
     Extras,
     Json,
@@ -39,15 +39,15 @@ from ..model import (
     ToolCall,
     Usage,
 )
-from ..tools import freeform
-from .vercel_model import FILES, FORMS, REASONING
-from .vercel_model.request import FIELDS
-from .vercel_model.turns import FREE
-from .vercel_model_v5 import VercelModelV5
+from ...tools import freeform
+from ..vercel_model import FILES, FORMS, REASONING
+from ..vercel_model.request import FIELDS
+from ..vercel_model.turns import FREE
+from ..vercel_model_v5 import VercelModelV5
 
 if TYPE_CHECKING:
-    from ..ledger import Ledger
-    from ..streams.base import StreamReader, StreamWriter
+    from ...ledger import Ledger
+    from ...streams.base import StreamReader, StreamWriter
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
@@ -115,12 +115,12 @@ class VercelCore(VercelModelV5):
     stream_signs = (("textDelta", None), ("argsTextDelta", None))
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from ._core_stream import CoreReader
+        from .stream import CoreReader
 
         return CoreReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from ._core_stream import CoreWriter
+        from .stream import CoreWriter
 
         return CoreWriter(self, log, home)
 

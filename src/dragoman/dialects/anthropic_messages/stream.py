@@ -2,6 +2,11 @@
 
 ``message_start (content_block_start delta* content_block_stop)* message_delta message_stop``:
 blocks come one after the other. Counts of tokens are cumulative, and the last ones hold.
+
+Writing the stream of the Anthropic Messages API.
+
+Blocks come one after the other here. An empty one is not said, so a block begins with its first
+word.
 """
 
 from __future__ import annotations
@@ -11,17 +16,21 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ...core.reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
-from ...core.writing import repeats_a_key
+from ...core.reading import UNREADABLE, compact, decode, encode, maybe_dict, maybe_list, need_dict
+from ...core.writing import is_blank, repeats_a_key
 from ...errors import Malformed
-from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import Keys, Said, StreamReader, as_written
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
+from ...ledger import Ledger
+from ...model import Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
+from ...streams.base import REDACTED_LATE, Keys, OneByOne, Said, StreamReader, as_written
+from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
+from . import blocks, response, tools
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
+
 
 # The texts of blocks: type of delta -> the key of the delta, and the key of the block.
 TEXTS = {
@@ -53,22 +62,22 @@ DELTA_KEYS = {
 }
 
 
-class Piece(Struct, forbid_unknown_fields=True):
+class AnthropicPiece(Struct, forbid_unknown_fields=True):
     type: Literal["text_delta", "thinking_delta", "input_json_delta"]
     text: str = ""
     thinking: str = ""
     partial_json: str = ""
 
 
-class Usual(Struct, forbid_unknown_fields=True):
+class AnthropicUsual(Struct, forbid_unknown_fields=True):
     """Nearly every event there is. Anything more in it, and it is read with care."""
 
     type: Literal["content_block_delta"]
     index: int
-    delta: Piece
+    delta: AnthropicPiece
 
 
-decode_usual = msgspec.json.Decoder(Usual).decode
+decode_usual = msgspec.json.Decoder(AnthropicUsual).decode
 
 
 class Opened:
@@ -146,7 +155,7 @@ class AnthropicReader(StreamReader):
         return events
 
     def silent(self) -> Response:
-        tree = self.dialect.read_response({**(self.head or {}), "content": []})
+        tree = response.read_response(self.dialect, {**(self.head or {}), "content": []})
         assert isinstance(tree, Response)
         return tree
 
@@ -168,7 +177,7 @@ class AnthropicReader(StreamReader):
             block[key] = before if before.__class__ is dict else {}
         elif before.__class__ is str:
             block[key] = ""
-        read = self.dialect.read_blocks([block], at)[0]
+        read = blocks.read_blocks(self.dialect, [block], at)[0]
         self.blocks.append(block)
         self.opened[index] = opened
         if not isinstance(read, Text | Reasoning | ToolCall):
@@ -209,14 +218,16 @@ class AnthropicReader(StreamReader):
         if kind == "signature_delta":
             data = delta.get("signature")
             signed = {**block, "thinking": "", "signature": data}
-            reasoning = self.dialect.read_blocks([signed], f"/content/{index}")[0]
+            reasoning = blocks.read_blocks(self.dialect, [signed], f"/content/{index}")[0]
             block["signature"] = data  # it comes once, and replaces
             signature = reasoning.signature if isinstance(reasoning, Reasoning) else None
             return () if signature is None else (Signed(index, signature),)
         if kind == "citations_delta":
             cited = maybe_list(block, "citations", f"/content/{index}") or []
             at = f"/content/{index}/citations/{len(cited)}"
-            citation = self.dialect.read_citation(need_dict(delta, "citation", "/delta"), at)
+            citation = blocks.read_citation(
+                self.dialect, need_dict(delta, "citation", "/delta"), at
+            )
             block["citations"] = [*cited, delta["citation"]]
             return (Cite(index, citation),)
         for key, value in delta.items():  # a kind of delta that is new: strings grow
@@ -244,7 +255,9 @@ class AnthropicReader(StreamReader):
         elif opened.key:
             block[opened.key] = text
         if opened.late:
-            events.append(Open(index, self.dialect.read_blocks([block], f"/content/{index}")[0]))
+            events.append(
+                Open(index, blocks.read_blocks(self.dialect, [block], f"/content/{index}")[0])
+            )
         events.append(Close(index))
         return events
 
@@ -273,7 +286,7 @@ class AnthropicReader(StreamReader):
         return (*cut, End(self.silent()))
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
-        return self.fail(self.dialect.read_error(doc))
+        return self.fail(response.read_error(self.dialect, doc))
 
     def ping(self, doc: dict[str, Json]) -> Sequence[Event]:
         return (Ping(),)
@@ -312,3 +325,191 @@ class AnthropicReader(StreamReader):
         if not fit or repeats_a_key(text, value):
             self.unfit[f"/content/{index}"] = None
         return value if fit else {"arguments": text}
+
+
+TAIL = b"}}\n\n"
+encode_text = msgspec.json.Encoder().encode
+
+
+def frame(kind: str, **fields: Json) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **fields}))
+
+
+class AnthropicWriter(OneByOne):
+    counts_first: ClassVar[bool] = True
+    dialect: AnthropicMessages
+
+    def __init__(self, dialect: AnthropicMessages, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = tools.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+        self.number = -1  # of the block that was begun last
+        self.begun = False  # whether the current block has been opened here
+        self.plain = False  # whether its deltas can be said as they are
+        self.wrapped = False  # whether they are a string inside an object
+        self.head = b""  # what a delta of it begins with
+        self.blank = ""  # white space that is said only if something follows
+        self.start: dict[str, Json] = {}
+
+    def begin(self, event: Begin) -> bytes:
+        tree = replace(event.response, failure=None)
+        doc = self.at_rest(tree)
+        doc["content"] = []
+        for key in ("stop_reason", "stop_sequence"):
+            if key in doc:
+                doc[key] = None
+        doc.pop("stop_details", None)
+        self.start = doc
+        return frame("message_start", message=doc)
+
+    def delta(self, event: Delta) -> bytes:
+        if event.index == self.current:
+            if self.plain and event.place == "text":  # as most are
+                return self.head + encode_text(event.text) + TAIL
+            return self.say(event)
+        return self.wait(event)
+
+    def enter(self, event: Open) -> bytes:
+        block = event.block
+        self.begun = self.plain = self.wrapped = False
+        self.blank = ""
+        if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
+            return self.enter_block()
+        if isinstance(block, Text | Reasoning):
+            return b""  # it may turn out to be empty, or reasoning to be redacted
+        own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
+        docs = blocks.write_blocks(self.dialect, [block], self.w) if self.home or own else ()
+        return b"".join(self.whole(doc) for doc in docs)
+
+    def enter_block(self) -> bytes:
+        """Open the current block here."""
+        self.begun = True
+        self.number += 1
+        block, key, kind = self.block, "text", "text_delta"
+        doc: Json = {"type": "text", "text": ""}
+        if isinstance(block, ToolCall):
+            key, kind = "partial_json", "input_json_delta"
+            doc = blocks.write_call(self.dialect, replace(block, arguments="{}"), self.w) | {
+                "input": {}
+            }
+        elif isinstance(block, Reasoning):
+            key, kind = "thinking", "thinking_delta"
+            doc = {"type": "thinking", "thinking": "", "signature": ""}
+            if self.home:
+                doc = (
+                    blocks.write_reasoning(self.dialect, replace(block, content=("",)), self.w)
+                    or doc
+                )
+        elif isinstance(block, Text) and self.home:
+            doc = blocks.write_text(self.dialect, block, self.w)
+        head = {
+            "type": "content_block_delta",
+            "index": self.number,
+            "delta": {"type": kind, key: ""},
+        }
+        self.head = b"event: content_block_delta\ndata: " + encode(head)[:-4]
+        self.plain = isinstance(block, Text)
+        start = frame("content_block_start", index=self.number, content_block=doc)
+        freeform = isinstance(block, ToolCall) and block.kind == "custom"
+        return start + self.wrap("input") if freeform else start
+
+    def wrap(self, key: str) -> bytes:
+        """Text that is no object becomes one with a single string, around it as it comes."""
+        self.wrapped = True
+        return self.head + encode(f'{{"{key}":"') + TAIL
+
+    def unwrap(self) -> bytes:
+        return self.head + encode('"}') + TAIL if self.wrapped else b""
+
+    def argue(self, text: str) -> bytes:
+        """The arguments of a call. How they begin shows whether they will be an object."""
+        text, self.blank = self.blank + text, ""
+        if self.wrapped:
+            return self.head + encode(compact(text)[1:-1]) + TAIL
+        if is_blank(text):
+            self.blank = text
+            return b""
+        if not text.lstrip().startswith("{"):
+            return self.wrap("arguments") + self.argue(text)
+        self.plain = True
+        return self.head + encode(text) + TAIL
+
+    def say(self, event: Delta) -> bytes:
+        block, text = self.block, event.text
+        if isinstance(block, Reasoning):
+            return self.think(event)
+        if isinstance(block, ToolCall):
+            return self.argue(text)
+        if not isinstance(block, Text):
+            return b""
+        if self.begun:
+            return self.head + encode(text) + TAIL
+        if is_blank(self.blank + text):
+            self.blank += text
+            return b""
+        opened, text = self.enter_block(), self.blank + text
+        return opened + self.head + encode(text) + TAIL
+
+    def think(self, event: Delta) -> bytes:
+        text = self.reasoning(event)
+        if text is None:
+            return b""
+        opened = b"" if self.begun or not (event.text or self.home) else self.enter_block()
+        return opened + self.head + encode(text) + TAIL if self.begun else b""
+
+    def quote(self, citation: Citation) -> bytes:
+        if not isinstance(self.block, Text):
+            return b""
+        doc = blocks.write_citation(self.dialect, citation, self.w)
+        delta = {"type": "citations_delta", "citation": doc}
+        opened = b"" if self.begun else self.enter_block()
+        return opened + frame("content_block_delta", index=self.number, delta=delta)
+
+    def leave(self) -> bytes:
+        block = self.block
+        if isinstance(block, Reasoning):
+            return self.leave_reasoning(block)
+        if not self.begun:
+            return b""
+        return self.unwrap() + frame("content_block_stop", index=self.number)
+
+    def leave_reasoning(self, block: Reasoning) -> bytes:
+        signature = self.own_signature(block)
+        if signature is not None and signature.kind == "encrypted":
+            doc = blocks.write_reasoning(self.dialect, replace(block, signature=signature), self.w)
+            if not self.begun:
+                return self.whole(doc)
+            self.log.approximated("stream.text", block.at, REDACTED_LATE)
+            return frame("content_block_stop", index=self.number) + self.whole(doc)
+        out = b""
+        if not self.begun:
+            if signature is None and not self.home:
+                return b""
+            out = self.enter_block()
+        if signature is not None:
+            delta = {"type": "signature_delta", "signature": signature.data}
+            out += frame("content_block_delta", index=self.number, delta=delta)
+        return out + frame("content_block_stop", index=self.number)
+
+    def whole(self, doc: Json) -> bytes:
+        """A block that comes whole."""
+        self.number += 1
+        start = frame("content_block_start", index=self.number, content_block=doc)
+        return start + frame("content_block_stop", index=self.number)
+
+    def ping(self, event: Ping) -> bytes:
+        return frame("ping")
+
+    def end(self, doc: Json) -> bytes:
+        delta = {k: v for k, v in doc.items() if k not in self.start or self.start[k] != v}
+        for key in ("content", "usage"):
+            delta.pop(key, None)
+        fields: dict[str, Json] = {"delta": delta}
+        if "usage" in doc:
+            fields["usage"] = doc["usage"]
+        for key in ("stop_reason", "stop_sequence"):
+            if key in doc:
+                delta.setdefault(key, doc[key])
+        return frame("message_delta", **fields) + frame("message_stop")
+
+    def fail(self, doc: Json) -> bytes:
+        return b"event: error\ndata: " + encode(doc) + b"\n\n"

@@ -11,18 +11,21 @@ end where something else begins. The arguments of a call come bit by bit, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..core.reading import as_dict, encode, escape, need_str
-from ..core.writing import is_blank
-from ..dialect import Dialect
-from ..ledger import Ledger
-from ..model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
-from ..streams.base import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
-from ..streams.events import Begin, Close, Delta, End, Event, Odd, Open, Signed, hollow
-from ..streams.framing import Frame
+from ...core.reading import as_dict, encode, escape, need_str
+from ...core.writing import is_blank
+from ...ledger import Ledger
+from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
+from ...streams.base import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
+from ...streams.events import Begin, Close, Delta, End, Event, Odd, Open, Signed, hollow
+from ...streams.framing import Frame
+from ..vercel_model import response
+
+if TYPE_CHECKING:
+    from . import VercelCore
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
 CALL = ("type", "toolCallType", "toolCallId", "toolName")
@@ -37,7 +40,7 @@ WHOLE_CALL = Keys(*CALL, "args")
 REDACTED = Keys("type", "data")
 
 
-class Call:
+class CoreCall:
     """A call while it arrives."""
 
     def __init__(self, doc: dict[str, Json], index: int, at: str) -> None:
@@ -49,18 +52,18 @@ class Call:
 
 
 class CoreReader(StreamReader):
-    dialect: Any
+    dialect: VercelCore
     keys: ClassVar[dict[str, Keys]] = KEYS
 
-    def __init__(self, dialect: Dialect, whole: bool) -> None:
+    def __init__(self, dialect: VercelCore, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
         self.parts: list[dict[str, Json]] = []
         self.reasoned: Said | None = None  # the reasoning that is open
         self.said: Said | None = None
-        self.calls: list[Call] = []
-        self.latest: dict[str, Call] = {}  # by their ids, which may come again
+        self.calls: list[CoreCall] = []
+        self.latest: dict[str, CoreCall] = {}  # by their ids, which may come again
         self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
         self.highest = 0
         self.count = 0
@@ -108,7 +111,7 @@ class CoreReader(StreamReader):
 
     def silent(self) -> Response:
         said = {k: v for k, v in (self.document() or {}).items() if k not in SAID}
-        tree = self.dialect.read_response(said)
+        tree = response.read_response(self.dialect, said)
         assert isinstance(tree, Response)
         return tree
 
@@ -179,18 +182,18 @@ class CoreReader(StreamReader):
         call.said.add(text)
         events.append(Delta(call.index, text))
 
-    def call_of(self, name: str, doc: dict[str, Json], events: list[Event]) -> Call:
+    def call_of(self, name: str, doc: dict[str, Json], events: list[Event]) -> CoreCall:
         """The call that a frame belongs to: another one, if the last with its id was complete."""
         call = self.latest.get(name)
         return call if call is not None and call.open else self.open_call(doc, events)
 
-    def open_call(self, doc: dict[str, Json], events: list[Event]) -> Call:
+    def open_call(self, doc: dict[str, Json], events: list[Event]) -> CoreCall:
         keys = ("toolCallType", "toolCallId", "toolName")
         known = {key: doc[key] for key in keys if key in doc}
         at = f"/toolCalls/{len(self.calls)}"
         name = need_str(doc, "toolCallId", "")
         block = ToolCall(name, need_str(doc, "toolName", ""), at=at)
-        call = self.latest[name] = Call(known, self.enter("call", block, events), at)
+        call = self.latest[name] = CoreCall(known, self.enter("call", block, events), at)
         self.calls.append(call)
         return call
 
@@ -255,9 +258,9 @@ def frame(doc: Json) -> bytes:
 
 
 class CoreWriter(FunctionsOnly, OneByOne):
-    dialect: Any
+    dialect: VercelCore
 
-    def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
+    def __init__(self, dialect: VercelCore, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         if not home:
             self.wrap_freeform()
