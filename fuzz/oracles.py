@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -35,6 +36,7 @@ from dragoman.model import (
     Tree,
 )
 from dragoman.testing import Document, difference
+from dragoman.tools.results import NO_RESULT
 
 Json: TypeAlias = Any
 
@@ -305,18 +307,39 @@ def audit_by_node(case: Talk) -> None:
 
 
 def is_audited(case: Talk) -> bool:
-    """Whether the audits understand a document: not what only looks like a freeform tool."""
-    return case.tame and LOOKALIKE not in text(case.document)
+    """Whether the audits understand a document: not what only looks as if we had written it."""
+    said = text(case.document)
+    return case.tame and not any(mark in said for mark in LOOKALIKES)
 
 
-LOOKALIKE = "[freeform tool]"
-"""The mark of a freeform tool that has become a function: who reads it, sees the former."""
+LOOKALIKES = (
+    "[freeform tool]",  # a freeform tool that has become a function: who reads it, sees the former
+    NO_RESULT,  # the result that is made up for a call without one
+)
+"""What we write instead of something else: in a source, nobody can tell it from ours."""
+MADE_UP = re.compile(r"call_\d+")
+"""An id like those that calls without one get."""
 
 
 def has_doubles(tree: Tree) -> bool:
     """Whether a text of a tree is inside of another one, or an id stands for two calls."""
     said = sorted(words_of(tree), key=len)
-    return any(one in other for n, one in enumerate(said) for other in said[n + 1 :])
+    if any(one in other for n, one in enumerate(said) for other in said[n + 1 :]):
+        return True
+    ids = [call.id for call in calls_of(tree)]
+    return None in ids and any(MADE_UP.fullmatch(one) for one in ids if one is not None)
+
+
+def calls_of(tree: Tree) -> list[ToolCall]:
+    found: list[ToolCall] = []
+
+    def look(node: Any, at: str) -> Any:
+        if isinstance(node, ToolCall):
+            found.append(node)
+        return node
+
+    rebuild(tree, look)
+    return found
 
 
 def words_of(tree: Tree) -> list[str]:
@@ -330,6 +353,7 @@ def words_of(tree: Tree) -> list[str]:
             found.append(node.value)
         elif isinstance(node, Reasoning):
             found.extend((*node.content, *node.summary))
+            found.extend([node.signature.data] if node.signature is not None else ())
         elif isinstance(node, ToolCall):
             found.append(f"call {node.id}.")
         elif isinstance(node, ToolResult):

@@ -115,6 +115,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length",
+        # FunctionGemma's prompt ends where the result of a call is to stand
+        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
         "interrupted cancelled in_progress length max_tokens unfinished abort",
         "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
         "incomplete "
@@ -291,6 +293,8 @@ MARKS = re.compile(
     r"\[tool (?:error|output)\] ?|\[content of tool result .*?\]|\[No response generated\]",
     re.DOTALL,
 )
+# A result without its call, written as the words of the user: see results.py.
+FAILED_ALONE = re.compile(r"\A\[error of the tool call .*\]", re.DOTALL)
 # An id may go by another prefix, and its signs be escaped: see llxprt_ids.py.
 PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 
@@ -422,7 +426,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = once(value)
+        value = readable(once(value))
         for key, item in value.items():
             if free:
                 yield Leaf((*path, key, ""), key, True)
@@ -445,6 +449,24 @@ def once(message: dict[str, Any]) -> dict[str, Any]:
     if out.get("reasoning_content") == "".join(str(b.get("thinking", "")) for b in blocks):
         del out["reasoning_content"]
     return out
+
+
+def readable(holder: dict[str, Any]) -> dict[str, Any]:
+    """An object without a word for reasoning that nobody can read, and without a repetition.
+
+    ``[redacted]`` is what llxprt writes where a signature is all there is; OpenRouter says in
+    ``reasoning`` once more what is readable of ``reasoning_details``.
+    """
+    unread: str | None = None
+    details = holder.get("reasoning_details")
+    if holder.get("thought") == "[redacted]" and holder.get("signature"):
+        unread = "thought" if holder.get("sourceField") == "thinking" else None
+    elif isinstance(details, list):
+        known = [detail for detail in details if isinstance(detail, dict)]
+        words = (detail.get("text", detail.get("summary")) for detail in known)
+        if holder.get("reasoning") == "".join(word for word in words if isinstance(word, str)):
+            unread = "reasoning"
+    return {key: value for key, value in holder.items() if key != unread}
 
 
 def is_silence(content: Any) -> bool:
@@ -549,6 +571,8 @@ class Output:
             self.scalars[typed(value)] += 1
             self.words.add(str(value))
             return
+        if FAILED_ALONE.match(value):
+            self.words.add("error")
         value = MARKS.sub("", value)
         if (inner := parsed(value)) is not None:
             self.read(inner, leaf.path)
@@ -612,7 +636,7 @@ class Output:
         bare = PREFIXES.sub("", text)
         if len(bare) < FEW and re.search(rf"(?<![a-zA-Z0-9]){re.escape(bare)}(?!\w)", self.hay):
             return True
-        found = (bare, escaped, text.replace("-", "--"))
+        found = (bare, escaped, text.replace("-", "--"), bare.replace("--", "-"))
         return any(spelled in self.hay for spelled in found if len(spelled) >= FEW)
 
     def has_under(self, key: str, value: Any) -> bool:

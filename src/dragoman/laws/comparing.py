@@ -677,13 +677,20 @@ class _Blocks:
                 continue
             near = [p for k in _near(j, self.back) for p in self.places(self.back[k])]
             name, said = _name(self.new[j]), self.new[j].said
-            self.out.append(Change(name, "new", self.at, tuple(near), self.above, None, said))
+            above = (*self.former(said), *self.above)
+            self.out.append(Change(name, "new", self.at, tuple(near), above, None, said))
         for i, j in self.there.items():
             if i in self.parts or i in self.pieces:
                 self.joined(i, j)
             else:
                 self.pair(i, self.new[j].said)
         self.order()
+
+    def former(self, said: Any) -> list[str]:
+        """The places of the results that are gone, of which a block is what they held."""
+        gone = [i for i in self.gone if isinstance(self.old[i].said, ToolResult)]
+        held = [i for i in gone if any(_alike(x, said) >= 2.0 for x in self.old[i].said.content)]
+        return [place for i in held for place in self.places(i)]
 
     def heir(self, said: Any) -> str | None:
         """Where the words of a result are that is gone: it may stand in another of its call."""
