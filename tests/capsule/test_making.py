@@ -541,6 +541,10 @@ def test_whether_turns_may_be_confused() -> None:
         assert making._is_odd(tree, tree) is is_odd
     assert making._is_odd(asked(said), asked(said, said))
     assert making._is_odd(History((said,)), asked())
+    assert making._is_odd(asked(said), asked(Message("assistant", said.content)))
+    moved, lowered = (Loss("moved", what, "/messages/1", "") for what in ("tool_result", "top_k"))
+    assert making._is_odd(asked(said), asked(said), [lowered, moved])
+    assert not making._is_odd(asked(said), asked(said), [lowered])
     reply = Response(None, None, ())
     assert not making._is_odd(reply, asked(said))
     assert not making._is_odd(asked(said), reply)

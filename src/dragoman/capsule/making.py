@@ -67,7 +67,7 @@ def make(
     log = Ledger(models=models)
     log.restores = True  # as on the way back, when this capsule is there
     heard = target.read(document, facet)
-    if source.name == target.name:
+    if source.name == target.name or source.keeps_source:
         heard = with_source(heard, document, target)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     if wants_model(heard, source):  # which the target has no field for
@@ -91,8 +91,8 @@ def make(
             losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
             if (
                 converted  # of the client's own document no turn may be taken away
-                and "turns" in capsule
-                and ("echo" not in capsule or _is_odd(tree, heard))
+                and ("turns" in capsule or isinstance(tree, Request | History))
+                and ("echo" not in capsule or _is_odd(tree, heard, log.losses))
                 and not _opens(capsule, written, original, source, target, heard, document, models)
             ):
                 capsule = before
@@ -154,16 +154,25 @@ def _patch(capsule: dict[str, Json], back: Json, original: Json) -> None:
         capsule["refs"] = True
 
 
-def _is_odd(tree: Tree, heard: Tree) -> bool:
+STRUCTURAL = frozenset(
+    {"tool_result", "tool_call.id", "message.position", "message.boundary", "message.role"}
+    | {"message.empty", "content.order", "content.role"}
+)
+"""Codes of losses after which turns have another order or other neighbours."""
+
+
+def _is_odd(tree: Tree, heard: Tree, losses: Sequence[Loss] = ()) -> bool:
     """Whether turns may be confused though each seems to be in its place: some were made up or
-    left out, say nothing, or stand beside the result that they were read as a part of.
+    left out on one of the ways, say nothing, or stand beside the result that they are part of.
     """
     if not isinstance(tree, Request | History) or not isinstance(heard, Request | History):
         return False
     if len(tree.messages) != len(heard.messages):
         return True
-    for message in tree.messages:
-        if not message.content:
+    if any(loss.what in STRUCTURAL for loss in losses):
+        return True
+    for message, other in zip(tree.messages, heard.messages, strict=True):
+        if not message.content or message.role != other.role:
             return True
         if message.role == "tool":
             results = (block for block in message.content if isinstance(block, ToolResult))
