@@ -371,7 +371,7 @@ def phrase(value: Json) -> str:
         if block == "tool-call":
             return f"{value['name']}({value.get('arguments', '')})"
         if block == "reasoning":
-            return " ".join(map(brief, [*content, *value.get("summary", ())])) or "sealed"
+            return " ".join(map(brief, [*content, *value.get("summary", ())])) or "encrypted"
         if block == "tool-result" or "role" in value:
             return " ".join(map(phrase, content)) or "nothing"
     return brief(value)

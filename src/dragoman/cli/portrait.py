@@ -62,7 +62,7 @@ class Refused(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """Reasoning. ``seal`` tells whether it is signed or encrypted, and by whom."""
+    """Reasoning. ``signature`` tells whether it is signed or encrypted, and by whom."""
 
     text: str
     summary: bool = False

@@ -45,7 +45,7 @@ from .openai_responses.request import FIELDS
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
 SENT = frozenset({"include"})
 """Fields that the tree has no name for and Copilot's clients send."""
-SEALED = "reasoning.encrypted_content"
+ENCRYPTED = "reasoning.encrypted_content"
 DUMMY = re.compile(r"msg_\d{1,9}")
 """The id of a message that was made up. Copilot's own client says ``msg_123`` of all of them."""
 
@@ -128,7 +128,7 @@ class Copilot(OpenAIResponses):
         out = super().write_request(self.only_sent(tree, log), log)
         if out.get("reasoning", {}).get("effort", "none") != "none" and "include" not in out:
             # Nothing is stored, so reasoning that does not come back signed is lost to the model.
-            out["include"] = [SEALED]
+            out["include"] = [ENCRYPTED]
             thinking = tree.params.thinking
             at = "" if thinking is None else thinking.at
             log.invented(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
 WORD = {TEXT: "text", SUMMARY: "summary"}
-SEALED = {TEXT: "signature", ENCRYPTED: "data"}
+SIGNED = {TEXT: "signature", ENCRYPTED: "data"}
 COMMON = frozenset({"type", "format", "index", "id"})
 SIGNATURE = COMMON | {"data"}
 # https://openrouter.ai/docs/use-cases/reasoning-tokens#reasoning_details-api-reference
@@ -249,14 +249,14 @@ def read_reasoning(d: OpenRouter, docs: list[dict[str, Json]], at: str) -> Reaso
     odd: dict[str, Json] = {}
     for doc in docs:
         kind = doc["type"]
-        taken = [key for key in (WORD.get(kind), SEALED.get(kind)) if is_said(doc, key)]
+        taken = [key for key in (WORD.get(kind), SIGNED.get(kind)) if is_said(doc, key)]
         if WORD.get(kind) in taken:
             words[kind].append(doc[WORD[kind]])
-        if SEALED.get(kind) in taken:
+        if SIGNED.get(kind) in taken:
             signature = read_signature(d, doc)
         if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
             item = doc["id"]
-        known = COMMON | {WORD.get(kind), SEALED.get(kind)}
+        known = COMMON | {WORD.get(kind), SIGNED.get(kind)}
         odd |= {k: v for k, v in doc.items() if k not in known and v is not None}
         parts.append([taken, {k: v for k, v in doc.items() if k not in taken}])
     extras = Extras(d.name, odd, spelling={"details": parts})
@@ -314,7 +314,7 @@ def filled(parts: list[OpenRouterPart], block: Reasoning) -> list[Json]:
 def is_said(doc: dict[str, Json], key: str | None) -> bool:
     """Whether an entry says something under a key; an empty signature says nothing."""
     value = doc.get(key) if key is not None else None
-    return value.__class__ is str and (bool(value) or key not in SEALED.values())
+    return value.__class__ is str and (bool(value) or key not in SIGNED.values())
 
 
 def is_signature(doc: Json) -> bool:

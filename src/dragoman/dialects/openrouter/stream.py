@@ -26,7 +26,7 @@ from .details import (
     FORMATS,
     ITEMS,
     OTHERWISE,
-    SEALED,
+    SIGNED,
     SUMMARY,
     TEXT,
     UNKNOWN,
@@ -126,7 +126,7 @@ class OpenRouterReader(ChatReader):
             part = self.run[speaker.number] if entry.kind == SUMMARY else 0
             place = "summary" if entry.kind == SUMMARY else "text"
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
-        key = SEALED.get(str(entry.kind))
+        key = SIGNED.get(str(entry.kind))
         if key is not None and is_said(doc, key):
             events.append(
                 Signed(
@@ -260,7 +260,7 @@ class OpenRouterWriter(ChatWriter):
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
         entry = details.signature(self.dialect, block, call_id, count)
-        self.signatures |= {entry[key] for key in SEALED.values() if key in entry}
+        self.signatures |= {entry[key] for key in SIGNED.values() if key in entry}
         return self.say(number, entry)
 
     def end(self, doc: Json) -> bytes:
@@ -282,7 +282,7 @@ class OpenRouterWriter(ChatWriter):
         """What signs reasoning whose words have been said."""
         for entry in entries:
             kind = str(entry.get("type")) if entry.__class__ is dict else ""
-            key = SEALED.get(kind)
+            key = SIGNED.get(kind)
             if key is not None and is_said(entry, key) and entry[key] not in self.signatures:
                 yield {name: value for name, value in entry.items() if name != WORD.get(kind)}
 
@@ -335,9 +335,9 @@ class OpenRouterWriter(ChatWriter):
         kind = ENCRYPTED if signature.kind == "encrypted" else TEXT
         before = b""
         if reasoning.parts is not None or kind == ENCRYPTED or reasoning.doc.get("type") != TEXT:
-            before = self.begin_entry(reasoning, kind, SEALED[kind])
+            before = self.begin_entry(reasoning, kind, SIGNED[kind])
         self.signatures.add(signature.data)
-        entry = {**reasoning.doc, SEALED[kind]: signature.data}
+        entry = {**reasoning.doc, SIGNED[kind]: signature.data}
         if reasoning.parts is None:
             entry["format"] = FORMATS[signer(signature)]
             if reasoning.block.id is not None and entry["format"] in ITEMS:
