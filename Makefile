@@ -130,7 +130,7 @@ accept: $(READY)  ## write the corpus files that a conversion now gives: make ac
 	@$(BIN)/python tests/accept.py '$(or $(CASE),*)' $(FROM) $(TO)
 
 accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
-	@$(BIN)/python tests/cli/test_commands.py --accept $(PAGE)
+	@PYTHONPATH=tests $(BIN)/python tests/cli/test_commands.py --accept $(PAGE)
 
 kept: $(READY)  ## write what the conversions of tests/kept now give
 	@PYTHONPATH=. $(BIN)/python tests/kept.py

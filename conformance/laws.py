@@ -8,6 +8,8 @@ from typing import Any
 
 import dragoman
 import sdk
+from dragoman.core.source import with_source
+from dragoman.core.walk import meaning
 from dragoman.dialects import get
 from dragoman.laws import editing
 from dragoman.ledger import Ledger
@@ -49,9 +51,18 @@ def ordered(a: Any, b: Any, opaque: set[str], inside: bool = False) -> bool:
 
 
 def identity(record: Record) -> bool:
-    """``write(read(x)) == x``, spelling included, with an empty ledger."""
+    """``write(read(x)) == x``, spelling included, with an empty ledger.
+
+    Where readers do not note the form of a document, a tree with its source is that document, and
+    without it another form of it: one that means the same.
+    """
     speaker, log = get(record.dialect), Ledger()
-    back = speaker.write(speaker.read(record.body, record.facet), log)
+    tree = speaker.read(record.body, record.facet)
+    back = speaker.write(tree, log)
+    if not speaker.spells:
+        if meaning(speaker.read(back, record.facet)) != meaning(tree):
+            return False
+        back = speaker.write(with_source(tree, record.body, speaker), log)
     opaque = OPAQUE_HERE.get(record.dialect, OPAQUE)
     same = exact(back, record.body) and ordered(back, record.body, opaque)
     return same and not log.losses

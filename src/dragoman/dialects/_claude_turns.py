@@ -11,7 +11,7 @@ from ..core.signers import signer
 from ..core.turns import SILENCE
 from ..core.writing import is_blank
 from ..ledger import Ledger
-from ..model import Block, Json, Message, Reasoning, Request, Text
+from ..model import Block, Json, Message, Reasoning, Request, Text, ToolCall
 
 CLAUDE = "anthropic"
 Is = Callable[[Json], bool]
@@ -51,9 +51,12 @@ def without_final_space(tree: Request, log: Ledger) -> Request:
 
 def without_final_thinking(tree: Request, log: Ledger) -> Request:
     """ "When thinking is disabled, an `assistant` message in the final position cannot contain
-    `thinking`." Turns of the assistant that follow each other are one.
+    `thinking`." Turns of the assistant that follow each other are one. A turn whose calls wait for
+    their results is not final: the results are still to come.
     """
     messages = list(tree.messages)
+    if messages and any(block.__class__ is ToolCall for block in messages[-1].content):
+        return tree
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if message.role == "system":

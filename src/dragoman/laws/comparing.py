@@ -95,6 +95,9 @@ def changes(tree: Any, back: Any, said: Any = None) -> list[Change]:
     found: list[Change] = []
     if said != got:
         _node(said, tree, got, (), found)
+    for each in getattr(tree, "candidates", ()):  # a word that is no part of the meaning
+        if each.stop is not None and each.stop.reason == "other" and each.stop.native is not None:
+            found.append(Change("Stop.reason", "altered", each.at, implied=True))
     return _less_learned(found) if any(c.what.startswith("Params.") for c in found) else found
 
 

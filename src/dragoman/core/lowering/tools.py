@@ -49,6 +49,13 @@ def is_hosted_search(tool: Tool) -> bool:
     return tool.kind == "hosted" and tool.service is not None and tool.service.startswith(SEARCH)
 
 
+def omit_tool(tool: Tool, to: Dialect, log: Ledger) -> None:
+    """Report a tool of a provider that the target does not have."""
+    log.dropped(
+        "tool", tool.at, f"{tool.name} is a tool of a provider that {to.name} does not have"
+    )
+
+
 @cache
 def rule_of(to: Dialect) -> Rule:
     """What the names of tools may be at the target."""
@@ -141,8 +148,7 @@ class Tools:
             if is_hosted_search(tool):
                 tool = self.hosted_search(tool)
             if tool.kind == "hosted" and not self.to.has_tool(tool):
-                why = f"{tool.name} is a tool of a provider that {self.to.name} does not have"
-                self.log.dropped("tool", tool.at, why)
+                omit_tool(tool, self.to, self.log)
             else:
                 out.append(self.tool(tool, loads))
         return tuple(out)

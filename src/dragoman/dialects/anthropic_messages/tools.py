@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...core.lowering.tools import omit_tool
 from ...core.reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
 from ...core.writing import Writing, object_schema
 from ...ledger import Ledger
@@ -52,7 +53,13 @@ def read_tool_list(d: AnthropicMessages, docs: Json, at: str) -> tuple[Tool, ...
 
 
 def write_tool_list(d: AnthropicMessages, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-    return [write_tool(d, tool, w) for tool in tools]
+    out: list[Json] = []
+    for tool in tools:
+        if tool.kind != "hosted" or d.has_tool(tool):
+            out.append(write_tool(d, tool, w))
+        else:  # a tree of this dialect that somebody has edited: it was not lowered
+            omit_tool(tool, d, w.log)
+    return out
 
 
 def read_tool(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Tool:

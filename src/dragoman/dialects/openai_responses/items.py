@@ -295,6 +295,11 @@ def read_turn(
             run.append(read_other(d, doc, kind, at))
 
 
+def is_foreign(d: ResponsesBase, block: Block) -> bool:
+    """Whether a block is one that only another dialect knows."""
+    return isinstance(block, Hosted | Raw) and not d.knows(block.dialect)
+
+
 def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
     """What the model said, as items; texts that follow each other share one message."""
     said: list[Block] = []
@@ -312,8 +317,8 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
                 out.append(write_said(d, said, w))
                 said = []
             said.append(block)
-        elif isinstance(block, Media | ToolResult):
-            d.omit(block, w.log)
+        elif isinstance(block, Media | ToolResult) or is_foreign(d, block):
+            d.omit(block, w.log)  # texts around it still follow each other
         else:
             if said:
                 out.append(write_said(d, said, w))
