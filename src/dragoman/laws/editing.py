@@ -678,7 +678,7 @@ def _all_of_it(way: Home) -> Iterator[str]:
     a, b = (_settings(document, way) for document in (way.result.document, way.original))
     was, now = (_settings(document, way) for document in (way.back.document, way.plain.document))
     omitted = any((loss.kind, loss.what) == ("dropped", "thinking") for loss in way.result.losses)
-    if _text(was) != _text(now) or omitted:
+    if _text(a) != _text(b) and (_text(was) != _text(now) or omitted):
         # A setting that an API takes only beside what the client has removed (thinking, beside
         # reasoning in the last turn) is not written, so there is nothing to be restored.
         if not way.result.losses:
