@@ -170,7 +170,14 @@ def recognized(edited: R, read: R) -> R:
     first, last = same_ends(old, new)
     end = len(old) - last
     middle = edited.messages[first : len(new) - last]
-    return replace(edited, messages=(*read.messages[:first], *middle, *read.messages[end:]))
+    messages = (*read.messages[:first], *middle, *read.messages[end:])
+    if (
+        isinstance(edited, Request)
+        and isinstance(read, Request)
+        and unplaced(edited.params) == unplaced(read.params)
+    ):
+        return replace(edited, messages=messages, params=read.params)  # 1 may have become 1.0
+    return replace(edited, messages=messages)
 
 
 # -- units and windows ------------------------------------------------------------------------

@@ -56,9 +56,6 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
         elif any(summary):
             why = f"{to.name} does not tell a summary from the reasoning itself"
             log.approximated("reasoning.summary", block.at, why)
-        elif words is content:
-            why = f"an empty summary is omitted for {to.name}"
-            log.dropped("reasoning.summary", block.at, why)
         content, summary = words, ()
     if len(content) > 1 and place not in form.parts:
         why = f"a block of reasoning is one text in {to.name}"
