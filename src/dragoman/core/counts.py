@@ -153,7 +153,8 @@ class Counts:
                 spelling[path] = values[place]
         extras: Extras | None = None
         if known != len(doc) or spelling or also or partly:
-            taken, objects = {*self.top, *also, *spelled.values()}, {**self.partly, **partly}
+            taken = self.top.union(also, spelled.values()) if also or spelled else self.top
+            objects = {**self.partly, **partly} if partly else self.partly
             extras = dialect.keep(doc, taken, spelling, partly=objects)
         unsaid = () if asked is not None and said is not None else uncounted(asked, said)
         return Usage(given, read, written, None, made, reasoning, unsaid, at=at, extras=extras)

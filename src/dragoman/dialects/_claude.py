@@ -63,8 +63,10 @@ def no_prefill(tree: Request, facts: Facts, thinks: bool) -> str | None:
     """
     if facts.prefill is False:
         return f"prefill is not supported by {tree.model}; a user turn {CONTINUE!r} is added"
+    if not thinks:
+        return None
     spoken = (m.content for m in reversed(tree.messages) if m.role == "assistant")
-    if thinks and not any(map(is_signed, next(spoken, ())[:1])):
+    if not any(map(is_signed, next(spoken, ())[:1])):
         return f"prefill is not supported with thinking enabled; a user turn {CONTINUE!r} is added"
     return None
 

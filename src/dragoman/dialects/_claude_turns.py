@@ -54,11 +54,11 @@ def without_final_thinking(tree: Request, log: Ledger) -> Request:
     `thinking`." Turns of the assistant that follow each other are one. A turn whose calls wait for
     their results is not final: the results are still to come.
     """
-    messages = list(tree.messages)
-    if messages and any(block.__class__ is ToolCall for block in messages[-1].content):
+    if tree.messages and any(b.__class__ is ToolCall for b in tree.messages[-1].content):
         return tree
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
+    changed: list[Message] | None = None
+    for index in range(len(tree.messages) - 1, -1, -1):
+        message = tree.messages[index]
         if message.role == "system":
             continue
         if message.role != "assistant":
@@ -68,8 +68,9 @@ def without_final_thinking(tree: Request, log: Ledger) -> Request:
                 log.dropped("reasoning", block.at, FINAL_THINKING)
         content = tuple(block for block in message.content if not isinstance(block, Reasoning))
         if len(content) < len(message.content):
-            messages[index] = replace(message, content=content)
-    return replace(tree, messages=tuple(messages))
+            changed = changed or list(tree.messages)
+            changed[index] = replace(message, content=content)
+    return tree if changed is None else replace(tree, messages=tuple(changed))
 
 
 def apart(tree: Request, log: Ledger) -> Request:

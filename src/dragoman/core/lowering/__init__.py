@@ -67,18 +67,19 @@ __all__ = ["SEARCH", "Opening", "lower", "omit"]
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
-        if to.can.caching is not ALL_MARKS:
+        can, params = to.can, tree.params
+        if can.caching is not ALL_MARKS and (tree.tools or params.cache is not None):
             tree = caching.request(tree, to, log)
-        if tree.params.thinking is not None:
+        if params.thinking is not None:
             tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
-        special = tools.are_special(tree.tools or (), to.can)
-        if special or not messages.fit(tree.messages, to.can, "history"):
+        special = tree.tools and tools.are_special(tree.tools, can)
+        if special or not messages.fit(tree.messages, can, "history"):
             tree = _request(tree, Messages(to, log, "history", tree.model))
-        if tree.params.output is not None and to.can.outputs is not ANY_OUTPUT:
+        if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
-        if to.can.prefill != "told":
+        if tree.prefill and can.prefill != "told":
             tree = prefill.lower(tree, to, log)
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):

@@ -131,8 +131,10 @@ def read_stop(d: AnthropicMessages, doc: dict[str, Json], message: Message) -> S
     stop = d.stop_of(maybe_str(doc, "stop_reason", ""), message)
     if stop is None:
         return None
-    sequence = maybe_str(doc, "stop_sequence", "")
-    return replace(stop, sequence=sequence, detail=doc.get("stop_details"))
+    sequence, detail = maybe_str(doc, "stop_sequence", ""), doc.get("stop_details")
+    if sequence is None and detail is None:
+        return stop  # as usual
+    return replace(stop, sequence=sequence, detail=detail)
 
 
 def write_stop(
@@ -165,10 +167,10 @@ def with_compaction(d: AnthropicMessages, usage: Usage, doc: dict[str, Json]) ->
     (anthropic, PyPI, types/beta/beta_usage.py). Those of an advisor are another model's.
     """
     entries = doc.get("iterations")
+    if entries.__class__ is not list:
+        return usage  # as usual
     found = [
-        entry
-        for entry in (entries if entries.__class__ is list else ())
-        if entry.__class__ is dict and entry.get("type") == "compaction"
+        entry for entry in entries if entry.__class__ is dict and entry.get("type") == "compaction"
     ]
     keys = sorted(d.counts.top)
     sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in keys}

@@ -124,6 +124,8 @@ COUNTS = Counts(
 )
 TOOL_COUNT = "toolUsePromptTokenCount"
 COUNTED = both(*COUNTS.rows, TOOL_COUNT)
+UNUSUAL_COUNTS = COUNTED.difference(COUNTS.rows)
+"""The names of counts in snake_case, and what tools added."""
 
 
 def counts_nothing(doc: dict[str, Json]) -> bool:
@@ -278,15 +280,21 @@ def write_stop(d: Gemini, out: dict[str, Json], candidate: Candidate, w: Writing
 
 def read_counts(d: Gemini, doc: dict[str, Json], at: str) -> Usage:
     """What tools added to the prompt is counted apart, and is in the total."""
+    if UNUSUAL_COUNTS.isdisjoint(doc):
+        return with_total(d.counts.read(d, doc, at), doc.get("totalTokenCount"))
     names = {key: pick(doc, key)[1] for key in (*COUNTS.rows, TOOL_COUNT)}
     prompt = names["promptTokenCount"]
     tools, asked = (maybe_int(doc, key, at) for key in (names.pop(TOOL_COUNT), prompt))
     counted = doc if tools is None or asked is None else doc | {prompt: asked + tools}
     usage = d.counts.read(d, counted, at, spelled=names)
-    if usage.unsaid and doc.get(names["totalTokenCount"]) is not None:
-        # A total without candidates says that there are none: zeros are left out.
-        usage = replace(usage, unsaid=tuple(n for n in usage.unsaid if n != "output"))
-    return usage
+    return with_total(usage, doc.get(names["totalTokenCount"]))
+
+
+def with_total(usage: Usage, total: Json) -> Usage:
+    """A total without candidates says that there are none: zeros are left out."""
+    if not usage.unsaid or total is None:
+        return usage
+    return replace(usage, unsaid=tuple(n for n in usage.unsaid if n != "output"))
 
 
 def write_counts(d: Gemini, usage: Usage, w: Writing) -> Json:
