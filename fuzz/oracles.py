@@ -315,6 +315,8 @@ def is_audited(case: Talk) -> bool:
 LOOKALIKES = (
     "[freeform tool]",  # a freeform tool that has become a function: who reads it, sees the former
     NO_RESULT,  # the result that is made up for a call without one
+    "[No response generated]",  # the text of a response without output
+    "[content of tool result ",  # media of a result that stand beside it
 )
 """What we write instead of something else: in a source, nobody can tell it from ours."""
 MADE_UP = re.compile(r"call_\d+")

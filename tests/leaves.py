@@ -750,7 +750,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
 
 
 THOUGHT = words(
-    "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts"
+    "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts "
+    "thinkingtokenbudget reasoningbudgettokens"
 )
 
 
@@ -859,6 +860,8 @@ def is_silent(leaf: Leaf) -> bool:
         return True  # the model chooses, as it does where nothing is said
     if leaf.value in CACHED or leaf.value in FAILURES:
         return False
+    if leaf.path == ("text",) and leaf.value == "<bos>":
+        return True  # a conversation begins, and has no turns
     if leaf.path[-2:] == ("finishReason", "raw"):
         return True  # the provider's own word for the same
     if leaf.key == "type" and leaf.path[-2:-1] == ("thinking",):
@@ -952,6 +955,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if len(text) < FEW and (there.has_under(leaf.key, text) or not re.search(r"\w", text)):
         return text in there.hay or there.is_template
+    if len(text) < FEW and text in there.hay and any(x.what == "text.boundary" for x in losses):
+        return True  # joined with others, it is no word of its own
     if len(text) < FEW and (there.is_template or plain(leaf.key) in ALIKE["text"]):
         return there.has_short(text)
     _, mark, data = text.partition(";base64,")

@@ -874,7 +874,7 @@ class _Blocks:
             if number not in kept:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
                 others += [part for a in others for part in self.parts.get(a, ())]
-                near = [p for a in others for p in self.places(a)]
+                near = [p for a in (i, *others) for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
                 for part in self.parts.get(i, ()):  # it moved with what it was joined to
                     self.note("order", "altered", part, near, None, None, True)
