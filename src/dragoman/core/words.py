@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Generic, TypeVar
 
-from ..model import ErrorKind, Message, Refusal, StopReason, ToolCall
+from ..model import Message, Refusal, StopReason, ToolCall
 
 T = TypeVar("T", bound=str)
 
@@ -92,4 +92,3 @@ class Stops(Words[StopReason]):
 
 
 NO_STOPS = Stops({})
-NO_ERRORS: Words[ErrorKind] = Words({}, rest="error")

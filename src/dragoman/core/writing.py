@@ -438,13 +438,6 @@ def split_data_uri(url: str) -> tuple[str, str] | None:
     return head[:-7], data
 
 
-def lose_type(block: Media, w: Writing) -> None:
-    """The media type of what is only pointed at, where an address or an id is all there is."""
-    source = block.source
-    if source.media_type is not None and source.kind in ("url", "file") and not w.home:
-        w.log.dropped("media.type", block.at, "the target has no media type for a URL or a file")
-
-
 def lose_labels(block: Media, what: str, log: Ledger) -> None:
     """What is said about a medium, where nothing can be said about such things."""
     for key in ("title", "context", "citable", "transcript", "filename"):

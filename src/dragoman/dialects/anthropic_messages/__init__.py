@@ -2,8 +2,8 @@
 
 What it does differently from its neighbours: the system prompt stands beside the messages; tool
 results are blocks of a user turn, and those of one turn share it; arguments are objects; reasoning
-are signed, and reasoning without its signature is rejected; empty text is rejected; the output
-limit is required; caches are marked in the content; cached tokens do not count as input tokens.
+is signed, and rejected without its signature; empty text is rejected; the output limit is required;
+caches are marked in the content; cached tokens do not count as input tokens.
 """
 
 from __future__ import annotations
