@@ -1,0 +1,128 @@
+"""The document that was written last, so that the next one is encoded only where it is new.
+
+A writer makes the whole history again for each request of a conversation; its items at the
+beginning have the same values as the last time, and so the same bytes. Kept are the items, the
+bytes of the document, and where each item ends in them.
+
+Equal values may have other bytes: 1 equals 1.0, and the order of keys does not count. So an item is
+the same if it is the same object, or if ``same`` says so, which is exact and slow. There is a
+shorter way for most: an item that was made of known messages alone is made of the same values now,
+by the same code. It can only be *another* item where something new stands before it, or where a
+field beside the messages has changed. The one is a loss of its own (``MOVES``), the other is known
+from the bytes; the caller says so (``exact``). Else ``==`` suffices for items that are no younger
+than what is known: ``born`` is how many messages there were when an item was first written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import compress, count
+from operator import eq, is_not
+from typing import Any
+
+from ..model import Json
+from .reading import encode
+
+MOVES = frozenset({"message.position", "content.order", "tool_result", "content.role"})
+"""Codes of losses that tell of something that stands elsewhere than it stood."""
+HEAVY = frozenset({str, list, dict})
+EXACT = frozenset({str, int, type(None), bool})
+
+
+class Printed:
+    """The items of the history that was written last, and the bytes around and of them."""
+
+    __slots__ = ("begin", "born", "data", "ends", "fields", "items", "key")
+
+    def __init__(self, key: str | None) -> None:
+        self.key = key
+        self.forget()
+
+    def forget(self) -> None:
+        self.items: list[Json] = []
+        self.data = b""
+        self.begin = 0  # of the first item
+        self.ends: list[int] = []  # of each item, from there
+        self.born: list[int] = []  # never falls from one item to the next
+        self.fields: dict[str, tuple[Json, bytes]] = {}  # what stands beside the items
+
+    def dump(self, document: Json, known: int, count: int, exact: bool) -> bytes:
+        """The bytes of a document, of whose ``count`` messages the first ones were known."""
+        key = self.key
+        items = document.get(key) if document.__class__ is dict else None
+        if items.__class__ is not list or not items:
+            self.forget()
+            return encode(document)
+        kept = self._kept(items, 0 if exact else known)
+        head, tail = self._around(document)
+        new = [encode(item) for item in items[kept:]]
+        end = self.ends[kept - 1] if kept else 0
+        again = memoryview(self.data)[self.begin : self.begin + end]
+        ends = self.ends[:kept]
+        for piece in new:
+            end += len(piece) + bool(ends)  # the comma before it
+            ends.append(end)
+        comma = b"," if kept and new else b""
+        data = b"".join((head, again, comma, b",".join(new), tail))
+        self.items, self.data, self.begin, self.ends = items, data, len(head), ends
+        self.born = self.born[:kept] + [count] * len(new)
+        return data
+
+    def _around(self, document: dict[str, Json]) -> tuple[bytes, bytes]:
+        """What is written before the items, and after them; the same fields only once."""
+        last, fields = self.fields, dict[str, tuple[Json, bytes]]()
+        head = tail = b""
+        pieces: list[bytes] = []
+        for name, value in document.items():
+            if name == self.key:
+                pieces.append(encode(name) + b":[")
+                head, pieces = b"{" + b",".join(pieces), [b"]"]
+                continue
+            known = last.get(name)
+            if known is None or known[0] is not value:
+                known = (value, encode(name) + b":" + encode(value))
+            if value.__class__ in HEAVY:
+                fields[name] = known
+            pieces.append(known[1])
+        tail = b",".join(pieces) + b"}"
+        self.fields = fields
+        return head, tail
+
+    def _kept(self, items: list[Json], known: int) -> int:
+        """How many items at the beginning have the bytes that they had."""
+        last = self.items
+        both = min(len(last), len(items))
+        kept = next(compress(count(), map(is_not, last, items)), both)
+        sure = min(bisect_right(self.born, known), len(items))
+        if kept < sure:
+            kept = sure if last[kept:sure] == items[kept:sure] else first(eq, last, items, kept)
+        return kept if kept < sure else first(same, last, items, kept)
+
+
+def first(test: Any, one: list[Json], two: list[Json], start: int) -> int:
+    """The place from which on two lists differ."""
+    for place in range(start, min(len(one), len(two))):
+        if not test(one[place], two[place]):
+            return place
+    return min(len(one), len(two))
+
+
+def same(one: Any, two: Any) -> bool:
+    """Whether two values have the same bytes: 1 is not 1.0, and the order of keys counts."""
+    if one is two:
+        return True
+    kind = one.__class__
+    if kind is not two.__class__:
+        return False
+    if kind in EXACT:
+        return bool(one == two)
+    if kind is dict:
+        if len(one) != len(two):
+            return False
+        for (key, value), (other, its) in zip(one.items(), two.items(), strict=True):
+            if key != other or not (value is its or same(value, its)):
+                return False
+        return True
+    if kind is list:
+        return len(one) == len(two) and all(map(same, one, two))
+    return kind is float and repr(one) == repr(two)
