@@ -1,0 +1,315 @@
+"""The gateway beside a minimal byte relay on the same stack, and beside peers where installed.
+
+    python -m benchmarks.gateway [--quick] [--peers]
+
+Everything is on loopback, bounded in number and time. Four kinds of exchange: a small request and a
+stream of 100 deltas, converted (a Chat client, an Anthropic upstream) and of the same dialect. The
+upstream answers from memory. The relay reads a request, sends it on and passes the bytes of the
+reply: what any gateway on uvicorn and aiohttp costs. Printed: requests per second, median and 99th
+percentile in milliseconds, CPU time of the process per request and its ratio to the relay's; then
+memory with many open streams, and after them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TEXT = "The weather in Pera is mild. "
+DELTAS = 100
+
+
+class Case(NamedTuple):
+    name: str
+    path: str
+    body: bytes
+    stream: bool
+
+
+def chat(stream: bool) -> bytes:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": TEXT * 3}]
+    return json.dumps({"model": "m", "messages": messages, "stream": stream}).encode()
+
+
+def claude(stream: bool) -> bytes:
+    messages = [{"role": "user", "content": TEXT * 3}]
+    asked = {"model": "m", "max_tokens": 100, "messages": messages, "stream": stream}
+    return json.dumps({**asked, "system": "Be brief."}).encode()
+
+
+CASES = (
+    Case("small, converted", "/v1/chat/completions", chat(False), False),
+    Case("stream, converted", "/v1/chat/completions", chat(True), True),
+    Case("small, same dialect", "/v1/messages", claude(False), False),
+    Case("stream, same dialect", "/v1/messages", claude(True), True),
+)
+
+
+# -- servers, each in a process of its own ------------------------------------------------------
+
+
+def reply() -> bytes:
+    content = [{"type": "text", "text": TEXT * 4}]
+    usage = {"input_tokens": 40, "output_tokens": 30}
+    document = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
+        "stop_reason": "end_turn", "stop_sequence": None, "usage": usage,
+    }  # fmt: skip
+    return json.dumps(document).encode()
+
+
+def frames() -> list[bytes]:
+    """The events of a stream, as Anthropic sends them."""
+    usage = {"input_tokens": 40, "output_tokens": 1}
+    message: dict[str, Any] = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
+        "stop_reason": None, "stop_sequence": None, "usage": usage,
+    }  # fmt: skip
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+    block = {"type": "text", "text": ""}
+    events.append({"type": "content_block_start", "index": 0, "content_block": block})
+    delta = {"type": "text_delta", "text": "mild and "}
+    events += [{"type": "content_block_delta", "index": 0, "delta": delta}] * DELTAS
+    events.append({"type": "content_block_stop", "index": 0})
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": 300}})
+    events.append({"type": "message_stop"})
+    return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events]
+
+
+class Static:
+    """An upstream that answers from memory; a stream frame by frame."""
+
+    def __init__(self) -> None:
+        self.whole, self.frames = reply(), frames()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        stream = b'"stream": true' in body or b'"stream":true' in body
+        kind = b"text/event-stream" if stream else b"application/json"
+        headers = [(b"content-type", kind)]
+        if not stream:
+            headers.append((b"content-length", str(len(self.whole)).encode()))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for frame in self.frames if stream else ():
+            await send({"type": "http.response.body", "body": frame, "more_body": True})
+            await asyncio.sleep(0)
+        last = b"" if stream else self.whole
+        await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
+class Relay:
+    """Bytes there and bytes back: the least that a gateway on this stack can do."""
+
+    def __init__(self, url: str) -> None:
+        self.url = f"{url}/v1/messages"
+        self.session: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        import aiohttp
+
+        if self.session is None:
+            self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        kind = {"content-type": "application/json"}
+        async with self.session.post(self.url, data=body, headers=kind) as answer:
+            told = [(b"content-type", answer.headers["content-type"].encode())]
+            await send({"type": "http.response.start", "status": 200, "headers": told})
+            async for data in answer.content.iter_any():
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def serve(role: str, port: int, upstream: str) -> None:
+    """What a process of its own runs."""
+    import uvicorn
+
+    application: Any
+    if role == "static":
+        application = Static()
+    elif role == "relay":
+        application = Relay(upstream)
+    else:
+        from dragoman.gateway import Config, Gateway, Upstream
+
+        up = Upstream(dialect="anthropic-messages", url=upstream, key="k")
+        application = Gateway(Config(log="none", upstreams={"up": up}))
+    uvicorn.run(application, port=port, log_level="error", access_log=False)
+
+
+@contextmanager
+def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
+    started = subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        asyncio.run(listening(port, started))
+        yield started
+    finally:
+        started.terminate()
+        started.wait()
+
+
+async def listening(port: int, started: subprocess.Popen[bytes]) -> None:
+    for _ in range(1200):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            if started.poll() is not None:
+                raise SystemExit("a server did not start") from None
+            await asyncio.sleep(0.05)
+        else:
+            writer.close()
+            return
+    raise SystemExit("a server did not listen")
+
+
+# -- load ---------------------------------------------------------------------------------------
+
+
+class Figures(NamedTuple):
+    rate: float
+    p50: float
+    p99: float
+    cpu: float
+    errors: int
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_of(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+async def client(port: int, case: Case, count: int, times: list[float]) -> int:
+    """Requests on one connection, one after the other; how many failed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"POST {case.path} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+    message = f"{head}content-length: {len(case.body)}\r\n\r\n".encode() + case.body
+    failed = 0
+    for _ in range(count):
+        began = time.perf_counter()
+        writer.write(message)
+        ok = await answered(reader)
+        times.append((time.perf_counter() - began) * 1000)
+        failed += not ok
+    writer.close()
+    return failed
+
+
+async def answered(reader: asyncio.StreamReader) -> bool:
+    """Read one reply to its end."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lower = head.lower()
+    if b"content-length: " in lower:
+        length = int(lower.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        await reader.readexactly(length)
+    else:
+        while True:
+            size = int(await reader.readuntil(b"\r\n"), 16)
+            await reader.readexactly(size + 2)
+            if not size:
+                break
+    return head.startswith(b"HTTP/1.1 200")
+
+
+async def loaded(port: int, pid: int, case: Case, connections: int, total: int) -> Figures:
+    times: list[float] = []
+    await client(port, case, 5, [])
+    before, began = cpu_of(pid), time.perf_counter()
+    each = max(total // connections, 1)
+    failed = await asyncio.gather(*(client(port, case, each, times) for _ in range(connections)))
+    took, spent = time.perf_counter() - began, cpu_of(pid) - before
+    times.sort()
+    count = len(times)
+    return Figures(
+        count / took, times[count // 2], times[int(count * 0.99)], spent / count * 1000, sum(failed)
+    )
+
+
+def row(name: str, found: Figures, base: Figures | None) -> str:
+    ratio = "" if base is None or not base.cpu else f"{found.cpu / base.cpu:.2f}"
+    figures = f"{found.rate:9.0f} {found.p50:8.1f} {found.p99:8.1f} {found.cpu:8.2f} {ratio:>6}"
+    return f"{name:34} {figures}" + (f"  {found.errors} errors" if found.errors else "")
+
+
+def peers() -> Iterator[tuple[str, list[str], int]]:
+    """Other gateways, where they are installed."""
+    if importlib.util.find_spec("litellm") is not None and shutil.which("litellm"):
+        path = ROOT / ".cache" / "litellm.yaml"
+        path.parent.mkdir(exist_ok=True)
+        params = "{model: anthropic/m, api_base: 'http://127.0.0.1:8790', api_key: k}"
+        path.write_text(f"model_list: [{{model_name: m, litellm_params: {params}}}]\n")
+        yield "litellm", ["litellm", "--config", str(path), "--port", "8793"], 8793
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    asked.add_argument("--quick", action="store_true")
+    asked.add_argument("--peers", action="store_true")
+    asked.add_argument("--serve", nargs=3, metavar=("ROLE", "PORT", "UPSTREAM"))
+    told = asked.parse_args()
+    if told.serve:
+        serve(told.serve[0], int(told.serve[1]), told.serve[2])
+        return 0
+    here = [sys.executable, "-m", "benchmarks.gateway", "--serve"]
+    upstream = "http://127.0.0.1:8790"
+    with process([*here, "static", "8790", upstream], 8790):
+        base = measure("relay", [*here, "relay", "8791", upstream], 8791, told.quick, {})
+        measure("dragoman", [*here, "gateway", "8792", upstream], 8792, told.quick, base)
+        for name, command, port in peers() if told.peers else ():
+            measure(name, command, port, told.quick, base)
+    return 0
+
+
+def measure(
+    name: str, command: list[str], port: int, quick: bool, base: dict[str, Figures]
+) -> dict[str, Figures]:
+    """All cases with one gateway."""
+    print(f"\n{name:34} {'per s':>9} {'p50 ms':>8} {'p99 ms':>8} {'cpu ms':>8} {'ratio':>6}")
+    found: dict[str, Figures] = {}
+    with process(command, port) as started:
+        for case in CASES:
+            for connections in (1, 16) if quick else (1, 16, 256):
+                total = (400 if quick else 2000) // (4 if case.stream else 1)
+                total = max(total, connections)
+                key = f"{case.name}, {connections}"
+                found[key] = asyncio.run(loaded(port, started.pid, case, connections, total))
+                print(row(key, found[key], base.get(key)), flush=True)
+        print(f"memory after all of it: {memory_of(started.pid):.0f} MiB")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The gateway as an ASGI application: bare, without a framework.
+
+It can be run by any ASGI server (``dragoman serve`` uses uvicorn) and mounted in another
+application. A request is read whole, within its limits; its reply is sent as it arrives. A client
+that goes away ends its exchange, and with it the request to the upstream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from . import extras, sockets
+from .carrying import Envelope
+from .clients import Guests, Refused
+from .config import Client, Config, ConfigError, checked
+from .doors import Door, find, key_of
+from .handling import Handling, Send
+from .store import Store, open_store
+from .tracing import Tracing
+from .upstreams import Upstream, open_upstreams
+from .watching import Log, Metrics
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Scope = dict[str, Any]
+
+SECRET = "secret"
+"""The key of the store under which the envelope's own key is kept."""
+
+
+class Gone(Exception):
+    """The client has closed its connection."""
+
+
+class Gateway:
+    """An ASGI application that answers for models of any dialect.
+
+    >>> gateway = Gateway()  # without upstreams, the scripted model answers
+    """
+
+    def __init__(self, config: Config | None = None, *, store: Store | None = None) -> None:
+        self.config = checked(config or Config())
+        self.upstreams: dict[str, Upstream] = open_upstreams(self.config)
+        self.guests = Guests(self.config.clients)
+        self.store = store or open_store(self.config.store, self.config.store_days)
+        self.log, self.metrics = Log(self.config), Metrics()
+        self.tracing = Tracing() if self.config.traces else None
+        self.envelope = Envelope(self._secret())
+        self._enclosed = self.config.secret_env is not None or self.config.secret_file is not None
+        self._running: set[asyncio.Task[Any]] = set()
+        self.closing = False
+
+    def _secret(self) -> bytes:
+        config = self.config
+        if config.secret_env is not None:
+            if not (secret := os.environ.get(config.secret_env, "").strip()):
+                raise ConfigError(f"secret_env: {config.secret_env} is not set")
+            return secret.encode()
+        if config.secret_file is not None:
+            with open(os.path.expanduser(config.secret_file), "rb") as file:
+                return file.read().strip()
+        return secrets.token_bytes(32)
+
+    async def start(self) -> None:
+        """Before the first request: gateways that share a store share the key of the envelope."""
+        if self._enclosed:
+            return
+        self._enclosed = True
+        if (kept := await self.store.get(SECRET)) is None:
+            kept = secrets.token_bytes(32)
+            await self.store.put(SECRET, kept)
+            kept = await self.store.get(SECRET) or kept
+        self.envelope = Envelope(kept)
+
+    async def reload(self, config: Config) -> None:
+        """Take another configuration; what is open goes on with the old one."""
+        upstreams = open_upstreams(checked(config))
+        old, self.upstreams = self.upstreams, upstreams
+        self.config, self.guests, self.log = config, Guests(config.clients), Log(config)
+        self.tracing = Tracing() if config.traces else None
+        running = tuple(self._running)
+        if running:
+            await asyncio.wait(running, timeout=config.limits.shutdown)
+        for upstream in old.values():
+            await upstream.close()
+
+    async def close(self) -> None:
+        """Let open exchanges end, then close everything."""
+        self.closing = True
+        if self._running:
+            await asyncio.wait(tuple(self._running), timeout=self.config.limits.shutdown)
+        for task in tuple(self._running):
+            task.cancel()
+        for upstream in self.upstreams.values():
+            await upstream.close()
+        await self.store.close()
+
+    # -- ASGI -------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self.start()
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self.start()
+            headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+            await sockets.serve(self, path_of(scope), headers, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self.start()
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await self.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = path_of(scope)
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
+        door = find(path) if scope["method"] == "POST" else None
+        if door is not None and door.dialect.name == "gemini" and door.stream:
+            door = in_array(door, query)
+        if door is None:
+            await extras.serve(self, scope, path, headers, query, receive, send)
+            return
+        await self._handle(Handling(self, door, headers, send), query, receive)
+
+    async def _handle(self, handling: Handling, query: dict[str, str], receive: Receive) -> None:
+        """One exchange; it ends when the client goes away."""
+        self.metrics.opened()
+        try:
+            handling.key = key_of(dict(handling.headers), query)
+            name, handling.client = self.admit(handling.key)
+            handling.seen.client = name
+            body = await self.read_body(receive, handling.headers)
+            await self._until_gone(handling.run(body), receive)
+        except Refused as refused:
+            await handling.refuse(refused.kind, refused.message, refused.retry_after)
+        except Gone:
+            handling.seen.error = "the client went away"
+            handling.seen.status = handling.seen.status or 499
+        finally:
+            self.ended(handling)
+
+    def ended(self, handling: Handling) -> None:
+        """Tell of an exchange what operators want to know."""
+        seen = handling.seen
+        self.metrics.ended(seen)
+        self.log(seen)
+        if self.tracing is not None:
+            asked = self.upstreams.get(seen.upstream)
+            self.tracing.ended(seen, handling.headers, "" if asked is None else asked.dialect.name)
+
+    async def _until_gone(self, work: Awaitable[None], receive: Receive) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
+        gone = False
+
+        async def watch() -> None:
+            nonlocal gone
+            await is_gone(receive)
+            gone = True
+            task.cancel()
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            await work
+        except asyncio.CancelledError:
+            if not gone:
+                raise
+            task.uncancel()
+            raise Gone from None
+        finally:
+            watching.cancel()
+            self._running.discard(task)
+
+    def admit(self, key: str | None) -> tuple[str, Client]:
+        if self.closing:
+            raise Refused("overloaded", "the gateway is shutting down", 5.0)
+        return self.guests.admit(key)
+
+    async def read_body(self, receive: Receive, headers: Any) -> bytes:
+        """The whole of a request, within its limits."""
+        limits = self.config.limits
+        size = sum(len(k) + len(v) for k, v in headers.items())
+        if size > limits.headers:
+            raise Refused("too-large", f"the headers have more than {limits.headers} bytes")
+        told = headers.get("content-length", "")
+        if told.isdigit() and int(told) > limits.body:
+            raise Refused("too-large", f"the body has more than {limits.body} bytes")
+        try:
+            async with asyncio.timeout(limits.body_timeout):
+                return await whole(receive, limits.body)
+        except TimeoutError:
+            raise Refused("timeout", "the body did not arrive in time") from None
+
+
+def path_of(scope: Scope) -> str:
+    """The path of a request below the place where the application is mounted."""
+    path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))
+    return path or "/"
+
+
+async def whole(receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise Refused("too-large", f"the body has more than {limit} bytes")
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def is_gone(receive: Receive) -> None:
+    """Returns when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def in_array(door: Door, query: dict[str, str]) -> Door:
+    """Gemini sends a stream as an array, unless events are asked for."""
+    return door if query.get("alt") == "sse" else door._replace(array=True)

@@ -1,0 +1,78 @@
+"""Who may ask: keys of clients, and how often and for which models each may."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections import deque
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ..model import ErrorKind
+from .config import Client
+
+ANYONE = Client(operator=True)
+"""Whoever asks where no keys are configured: somebody on this machine."""
+
+
+class Refused(Exception):
+    """A request that a client may not make."""
+
+    def __init__(self, kind: ErrorKind, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.retry_after = kind, message, retry_after
+
+
+class Known(NamedTuple):
+    name: str
+    client: Client
+    digest: bytes
+
+
+class Guests:
+    """All clients, with what they have asked for in the last minute."""
+
+    def __init__(self, clients: Mapping[str, Client]) -> None:
+        self._known = tuple(
+            Known(name, client, digest(client.secret() or "")) for name, client in clients.items()
+        )
+        self._asked: dict[str, deque[float]] = {}
+        self._open: dict[str, int] = {}
+
+    def admit(self, key: str | None) -> tuple[str, Client]:
+        """The client that has a key; all keys are compared, so that time tells nothing."""
+        if not self._known:
+            return "", ANYONE
+        given = digest(key or "")
+        found = [each for each in self._known if hmac.compare_digest(each.digest, given)]
+        if not key or not found:
+            raise Refused("authentication", "missing or unknown key")
+        return found[0].name, found[0].client
+
+    def begin(self, name: str, client: Client, model: str) -> None:
+        """One more request of a client; ``end`` must follow."""
+        if not any(fnmatchcase(model, pattern) for pattern in client.models):
+            raise Refused("permission", f"this key may not use the model {model!r}")
+        if client.concurrency is not None and self._open.get(name, 0) >= client.concurrency:
+            raise Refused("rate-limit", "too many requests at once", 1.0)
+        if client.per_minute is not None:
+            self._count(name, client.per_minute)
+        self._open[name] = self._open.get(name, 0) + 1
+
+    def _count(self, name: str, most: int) -> None:
+        now, asked = time.monotonic(), self._asked.setdefault(name, deque())
+        while asked and asked[0] <= now - 60:
+            asked.popleft()
+        if len(asked) >= most:
+            wait = asked[0] + 60 - now
+            raise Refused("rate-limit", f"more than {most} requests in a minute", wait)
+        asked.append(now)
+
+    def end(self, name: str) -> None:
+        self._open[name] -= 1
+
+
+def digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

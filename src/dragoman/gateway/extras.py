@@ -1,0 +1,245 @@
+"""Other paths of the vendors' APIs, and those of operators.
+
+Lists of models have the form that the asking client expects, which its path and headers tell; token
+counts are estimates, and say so in a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..core.reading import encode
+from ..core.statuses import status_of
+from ..dialect import Dialect
+from ..dialects import get
+from ..errors import DragomanError, Malformed
+from ..exchange import estimate
+from ..model import Json, Request
+from . import continuing
+from .clients import Refused
+from .config import known_models
+from .doors import key_of
+from .handling import Send, error_document
+
+if TYPE_CHECKING:
+    from .app import Gateway
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+VERSION = "0.12.0"
+"""Of Ollama's API, whose clients ask for it."""
+ESTIMATED = {"x-dragoman-estimated": "input_tokens"}
+COUNTED = {
+    "/v1/messages/count_tokens": ("anthropic-messages", "input_tokens"),
+    "/v1/responses/input_tokens": ("openai-responses", "input_tokens"),
+}
+
+
+class Answer:
+    """What is answered to a request that is no exchange."""
+
+    def __init__(
+        self, status: int, body: Json | bytes, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.status = status
+        self.body = body if isinstance(body, bytes) else encode(body)
+        kind = "text/plain; charset=utf-8" if isinstance(body, bytes) else "application/json"
+        self.headers = {"content-type": kind, **(headers or {})}
+
+
+async def serve(
+    gateway: Gateway,
+    scope: dict[str, Any],
+    path: str,
+    headers: dict[str, str],
+    query: dict[str, str],
+    receive: Receive,
+    send: Send,
+) -> None:
+    """Answer a request that is none for a model."""
+    dialect = dialect_of(path, headers)
+    try:
+        answer = await answered(gateway, scope, path, headers, query, receive)
+    except Refused as refused:
+        code = status_of(refused.kind, dialect.statuses)
+        answer = Answer(code, error_document(dialect, refused.kind, refused.message))
+    except DragomanError as problem:
+        answer = Answer(400, error_document(dialect, "invalid-request", str(problem)))
+    await say(send, answer)
+
+
+async def say(send: Send, answer: Answer) -> None:
+    headers = {**answer.headers, "content-length": str(len(answer.body))}
+    listed = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": listed})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+async def answered(
+    gateway: Gateway,
+    scope: dict[str, Any],
+    path: str,
+    headers: dict[str, str],
+    query: dict[str, str],
+    receive: Receive,
+) -> Answer:
+    if path == "/healthz":
+        return Answer(200, b"ok\n")
+    if path == "/readyz":
+        ready = not gateway.closing and await gateway.store.ready()
+        return Answer(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
+    _, client = gateway.admit(key_of(headers, query))
+    method = scope["method"]
+    if path == "/metrics" and method == "GET":
+        return metrics(gateway, client.operator)
+    if method == "POST" and path in COUNTED:
+        dialect, key = COUNTED[path]
+        body = await gateway.read_body(receive, headers)
+        return counted(get(dialect), body, key)
+    if method == "POST" and path.endswith(":countTokens"):
+        return counted_by_gemini(await gateway.read_body(receive, headers))
+    if (kept := await continuing.show(gateway.store, method, path)) is not None:
+        return Answer(*kept)
+    if found := await listed(gateway, method, path, headers, receive):
+        return found
+    known = "POST " + ", ".join(
+        ("/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/{model}:...")
+    )
+    raise Refused("not-found", f"no such path: {method} {path[:200]}; there are {known}")
+
+
+def metrics(gateway: Gateway, operator: bool) -> Answer:
+    if not operator:
+        raise Refused("permission", "this key may not see metrics")
+    page = gateway.metrics.page()
+    if page is None:
+        raise Refused("not-found", "metrics need prometheus-client: pip install dragoman[gateway]")
+    return Answer(200, page)
+
+
+# -- counts ---------------------------------------------------------------------------------
+
+
+def tokens(dialect: Dialect, document: Json) -> int:
+    tree = dialect.read(document, "request")
+    assert isinstance(tree, Request)
+    return estimate(tree)
+
+
+def counted(dialect: Dialect, body: bytes, key: str) -> Answer:
+    """An estimate of the tokens of a request."""
+    count = tokens(dialect, parsed(body))
+    document: dict[str, Json] = {key: count}
+    if dialect.name == "openai-responses":
+        document["object"] = "response.input_tokens"
+    return Answer(200, document, ESTIMATED)
+
+
+def counted_by_gemini(body: bytes) -> Answer:
+    document = parsed(body)
+    asked = document.get("generateContentRequest") or document
+    return Answer(200, {"totalTokens": tokens(get("gemini"), asked)}, ESTIMATED)
+
+
+def parsed(body: bytes) -> dict[str, Json]:
+    from ..core.reading import parse
+
+    document = parse(body)
+    if not isinstance(document, dict):
+        raise Malformed("expected an object")
+    return document
+
+
+# -- models ---------------------------------------------------------------------------------
+
+
+async def listed(
+    gateway: Gateway, method: str, path: str, headers: Mapping[str, str], receive: Receive
+) -> Answer | None:
+    """Lists of models, in the form of the API that is asked."""
+    names = known_models(gateway.config)
+    if method == "GET" and path in ("/v1/models", "/models"):
+        anthropic = "anthropic-version" in headers
+        return Answer(200, of_anthropic(names) if anthropic else of_openai(names))
+    if method == "GET" and path.startswith(("/v1/models/", "/models/")):
+        return Answer(200, one_model(path.partition("/models/")[2], names, headers))
+    if method == "GET" and path.startswith("/v1beta/models"):
+        name = path.removeprefix("/v1beta/models").strip("/")
+        return Answer(200, of_gemini(names) if not name else gemini_model(known(name, names)))
+    if path == "/api/tags" and method == "GET":
+        return Answer(200, {"models": [ollama_model(name) for name in names]})
+    if path == "/api/version" and method == "GET":
+        return Answer(200, {"version": VERSION})
+    if path == "/api/show" and method == "POST":
+        document = parsed(await gateway.read_body(receive, headers))
+        return Answer(200, shown(known(document.get("model") or document.get("name"), names)))
+    return None
+
+
+def known(name: Any, names: tuple[str, ...]) -> str:
+    if name not in names:
+        raise Refused("not-found", f"no such model: {str(name)[:200]!r}")
+    return str(name)
+
+
+def one_model(name: str, names: tuple[str, ...], headers: Mapping[str, str]) -> Json:
+    name = known(name, names)
+    if "anthropic-version" in headers:
+        return anthropic_model(name)
+    return openai_model(name)
+
+
+def of_openai(names: tuple[str, ...]) -> Json:
+    return {"object": "list", "data": [openai_model(name) for name in names]}
+
+
+def openai_model(name: str) -> Json:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "dragoman"}
+
+
+def of_anthropic(names: tuple[str, ...]) -> Json:
+    data = [anthropic_model(name) for name in names]
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return {"data": data, "has_more": False, **ends}
+
+
+def anthropic_model(name: str) -> Json:
+    stamp = "1970-01-01T00:00:00Z"
+    return {"type": "model", "id": name, "display_name": name, "created_at": stamp}
+
+
+def of_gemini(names: tuple[str, ...]) -> Json:
+    return {"models": [gemini_model(name) for name in names]}
+
+
+def gemini_model(name: str) -> Json:
+    methods = ["generateContent", "countTokens", "streamGenerateContent"]
+    return {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods}
+
+
+def ollama_model(name: str) -> Json:
+    stamp = "1970-01-01T00:00:00Z"
+    details = {"format": "", "family": "", "families": [], "parameter_size": ""}
+    details["quantization_level"] = ""
+    return {
+        "name": name, "model": name, "modified_at": stamp, "size": 0, "digest": "",
+        "details": details,
+    }  # fmt: skip
+
+
+def shown(name: str) -> Json:
+    model = ollama_model(name)
+    can = ["completion", "tools"]
+    return {"details": model["details"], "model_info": {}, "capabilities": can, "template": ""}
+
+
+def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
+    """Whose errors a client understands that asks for something else."""
+    if path.startswith("/v1beta") or path.endswith(":countTokens"):
+        return get("gemini")
+    if path.startswith("/api/"):
+        return get("ollama")
+    if "anthropic-version" in headers or path.startswith("/v1/messages"):
+        return get("anthropic-messages")
+    return get("openai-chat")

@@ -1,0 +1,301 @@
+"""Real agents through the gateway, with every upstream dialect behind it: ``make agents``.
+
+Installs the agents from the npm registry into a folder that is thrown away, starts a scripted model
+and one gateway for each upstream dialect, runs a tool round trip and a rich one (reasoning, two
+parallel calls, two rounds, an MCP server with a long name) with each, and prints a table. Nothing
+leaves this machine; no key is needed. Not part of ``make check``: it takes minutes and 2 GB.
+
+    python tools/agents.py [--agents claude,codex] [--upstreams gemini] [--keep FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.gateway import Config, Gateway, Upstream
+from dragoman.gateway.testing import Model, running, scripted
+from dragoman.model import Reasoning, ToolResult
+
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "codex-ws": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "qwen": "@qwen-code/qwen-code",
+    "opencode": "opencode-ai",
+    "goose": "@aaif/goose",
+}
+UPSTREAMS = {
+    "anthropic-messages": "",
+    "openai-chat": "/v1",
+    "openai-responses": "/v1",
+    "gemini": "",
+    "bedrock-converse": "",
+    "ollama": "",
+}
+SHELLS: dict[str, tuple[str, str]] = {
+    "claude": ("Bash", "command"),
+    "codex": ("exec_command", "cmd"),
+    "codex-ws": ("exec_command", "cmd"),
+    "gemini": ("run_shell_command", "command"),
+    "qwen": ("run_shell_command", "command"),
+    "opencode": ("bash", "command"),
+    "goose": ("shell", "command"),
+}
+DONE = "All of it worked."
+SERVER = "a_server_whose_name_is_longer_than_most_names_of_servers_are"
+LONG = "look_up_the_weather"
+MCP = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, result = asked["method"], {}
+    if method == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"],
+                  "capabilities": {"tools": {}}, "serverInfo": {"name": "weather", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "look_up_the_weather", "description": "The weather.",
+                  "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": "from-mcp-14"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+class Run(NamedTuple):
+    """One agent in a folder of its own."""
+
+    agent: str
+    url: str
+    home: Path
+    bin: Path
+
+    @property
+    def work(self) -> Path:
+        return self.home / "work"
+
+
+def environment(run: Run, **more: str) -> dict[str, str]:
+    path = f"{run.bin}:/usr/local/bin:/usr/bin:/bin"
+    return {"HOME": str(run.home), "PATH": path, "TERM": "dumb", **more}
+
+
+def claude(run: Run) -> tuple[list[str], dict[str, str]]:
+    servers = {SERVER: {"command": sys.executable, "args": [str(run.home / "mcp.py")]}}
+    config = run.home / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    told = environment(
+        run, ANTHROPIC_BASE_URL=run.url, ANTHROPIC_API_KEY="sk-x", IS_SANDBOX="1",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", ENABLE_TOOL_SEARCH="false",
+    )  # fmt: skip
+    allowed = ["--allowedTools", "Bash", f"mcp__{SERVER}"]
+    return ["claude", "-p", "Go.", "--mcp-config", str(config), *allowed], told
+
+
+def codex(run: Run) -> tuple[list[str], dict[str, str]]:
+    folder = run.home / ".codex"
+    folder.mkdir(exist_ok=True)
+    sockets = "supports_websockets = true" if run.agent == "codex-ws" else ""
+    (folder / "config.toml").write_text(
+        f'model = "gpt-5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
+        f'base_url = "{run.url}/v1"\nenv_key = "MOCK_KEY"\nwire_api = "responses"\n{sockets}\n'
+        f'[mcp_servers.{SERVER}]\ncommand = "{sys.executable}"\nargs = ["{run.home}/mcp.py"]\n'
+    )
+    flags = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    return ["codex", "exec", *flags, "Go."], environment(run, MOCK_KEY="x")
+
+
+def gemini(run: Run) -> tuple[list[str], dict[str, str]]:
+    folder = run.home / ".gemini"
+    folder.mkdir(exist_ok=True)
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    told = environment(
+        run, GEMINI_API_KEY="x", GOOGLE_GEMINI_BASE_URL=run.url, GEMINI_CLI_TRUST_WORKSPACE="true"
+    )
+    return ["gemini", "-p", "Go.", "--yolo", "-m", "gemini-2.5-pro"], told
+
+
+def qwen(run: Run) -> tuple[list[str], dict[str, str]]:
+    told = environment(run, OPENAI_API_KEY="x", OPENAI_BASE_URL=f"{run.url}/v1", OPENAI_MODEL="m")
+    return ["qwen", "-p", "Go.", "--yolo", "--auth-type", "openai"], told
+
+
+def opencode(run: Run) -> tuple[list[str], dict[str, str]]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible", "name": "M",
+        "options": {"baseURL": f"{run.url}/v1", "apiKey": "sk-x"},
+        "models": {"m": {"name": "M", "tool_call": True, "reasoning": True}},
+    }  # fmt: skip
+    settings = {
+        "autoupdate": False, "share": "disabled", "provider": {"mock": provider},
+        "permission": {"bash": "allow", "edit": "allow"},
+    }  # fmt: skip
+    (run.work / "opencode.json").write_text(json.dumps(settings))
+    return ["opencode", "run", "-m", "mock/m", "Go."], environment(run)
+
+
+def goose(run: Run) -> tuple[list[str], dict[str, str]]:
+    told = environment(
+        run, GOOSE_PROVIDER="openai", GOOSE_MODEL="m", OPENAI_HOST=run.url, OPENAI_API_KEY="x",
+        GOOSE_DISABLE_KEYRING="1", GOOSE_MODE="auto", GOOSE_TELEMETRY_ENABLED="false",
+    )  # fmt: skip
+    return ["goose", "run", "--no-session", "-t", "Go.", "--with-builtin", "developer"], told
+
+
+AGENTS: dict[str, Callable[[Run], tuple[list[str], dict[str, str]]]] = {
+    "claude": claude,
+    "codex": codex,
+    "codex-ws": codex,
+    "gemini": gemini,
+    "qwen": qwen,
+    "opencode": opencode,
+    "goose": goose,
+}
+WITH_MCP = {"claude": f"mcp__{SERVER}__{LONG}", "codex": f"*{LONG}", "codex-ws": f"*{LONG}"}
+
+
+def shell_call(agent: str, word: str) -> dict[str, Any]:
+    name, key = SHELLS[agent]
+    arguments = {key: f"printf {word}-%d 42", "description": "say it"}
+    if agent in ("codex", "codex-ws"):
+        del arguments["description"]
+    if agent == "qwen":
+        arguments["is_background"] = False  # type: ignore[assignment]
+    return {"name": name, "arguments": arguments}
+
+
+def replies(agent: str, rich: bool) -> list[dict[str, Any]]:
+    """What the model says: one round, or two with reasoning and parallel calls."""
+    when = {"tool": SHELLS[agent][0]}
+    thinking = {"reasoning": "I should look.", "signature": "c2ln"}
+    first: dict[str, Any] = {
+        "text": "Let me look.",
+        "calls": [shell_call(agent, "one")],
+        "when": when,
+    }
+    if (
+        agent == "goose"
+    ):  # which writes a text and a call as two turns, with one of the user between
+        del first["text"]
+    last = [{"text": DONE, "when": when}] * 6
+    title: list[dict[str, Any]] = [{"text": "A title."}]
+    # qwen-code's conversations begin with a turn of the assistant that it wrote itself.
+    start = [{"text": "Ready.", "when": when}] if agent == "qwen" else []
+    if not rich:
+        return [*start, first, *last, *title]
+    two = {"calls": [shell_call(agent, "two"), shell_call(agent, "three")], "when": when}
+    return [*start, {**thinking, **first}, {**thinking, **two}, *last, *title]
+
+
+def outputs(model: Model) -> str:
+    """All results that the model was given."""
+    results = [
+        block
+        for asked in model.asked
+        for message in asked.messages
+        for block in message.content
+        if isinstance(block, ToolResult)
+    ]
+    return str(results)
+
+
+def verdict(model: Model, output: str, rich: bool, upstream: str) -> str:
+    """What is missing, or ``ok``."""
+    wanted = ["one-42", "two-42", "three-42"] if rich else ["one-42"]
+    found = outputs(model)
+    if missing := [word for word in wanted if word not in found]:
+        return f"no {missing[0]}"
+    if DONE not in output and rich is False:
+        return "no reply"
+    if rich and upstream in ("anthropic-messages", "openai-responses", "bedrock-converse"):
+        blocks = [b for message in model.asked[-1].messages for b in message.content]
+        if not any(isinstance(b, Reasoning) and b.signature for b in blocks):
+            return "no signature"
+    return "ok"
+
+
+@contextmanager
+def behind(upstream: str, told: list[dict[str, Any]]) -> Iterator[tuple[str, Model]]:
+    with ExitStack() as stack:
+        model = stack.enter_context(scripted(*told))
+        url = model.url + UPSTREAMS[upstream]
+        server = Upstream(dialect=upstream, url=url, key="k", retries=0)
+        gateway = Gateway(Config(log="none", upstreams={"up": server}))
+        yield stack.enter_context(running(gateway)), model
+
+
+def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
+    """One cell of the table."""
+    told = replies(agent, rich)
+    home = Path(tempfile.mkdtemp(dir=folder))
+    with behind(upstream, told) as (url, model):
+        run = Run(agent, url, home, folder / "node_modules" / ".bin")
+        run.work.mkdir()
+        (home / "mcp.py").write_text(MCP)
+        subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
+        command, env = AGENTS[agent](run)
+        command[0] = str(run.bin / command[0])
+        try:
+            done = subprocess.run(
+                command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, timeout=120, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return "timeout"
+        (home / "output.txt").write_text(done.stdout + done.stderr)
+        return verdict(model, done.stdout, rich, upstream)
+
+
+def install(agents: list[str], folder: Path) -> None:
+    packages = sorted({PACKAGES[agent] for agent in agents})
+    missing = [name for name in packages if not (folder / "node_modules" / name).exists()]
+    if missing:
+        print(f"installing {', '.join(missing)} ...", flush=True)
+        (folder / "package.json").write_text("{}")
+        npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", *missing]
+        subprocess.run(npm, cwd=folder, check=True)
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description="Real agents through the gateway.")
+    asked.add_argument("--agents", default=",".join(AGENTS))
+    asked.add_argument("--upstreams", default=",".join(UPSTREAMS))
+    asked.add_argument("--keep", help="a folder that stays, with the agents in it")
+    told = asked.parse_args()
+    agents, upstreams = told.agents.split(","), told.upstreams.split(",")
+    folder = Path(told.keep or tempfile.mkdtemp(prefix="agents-")).absolute()
+    folder.mkdir(exist_ok=True)
+    os.chdir(folder)
+    failed = 0
+    try:
+        install(agents, folder)
+        print("| agent | " + " | ".join(upstreams) + " |")
+        print("| --- |" + " --- |" * len(upstreams))
+        for agent in agents:
+            cells = []
+            for upstream in upstreams:
+                plain, rich = (ran(agent, upstream, rich, folder) for rich in (False, True))
+                cells.append(plain if plain == rich else f"{plain} / {rich}")
+                failed += (plain != "ok") + (rich != "ok")
+            print(f"| {agent} | " + " | ".join(cells) + " |", flush=True)
+    finally:
+        if told.keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
