@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all redis agents lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,10 @@ LAWS := tests/test_corpus.py tests/streams/test_streams.py tests/streams/test_ev
 test: $(READY)  ## the tests before a commit, two minutes without node; D=<dialect>: the laws of one dialect
 	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/dialects/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
 
-test-all: $(READY) $(NODE)  ## all tests, those that need node too
+redis:  ## install the Redis server that some tests start
+	@command -v redis-server >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
+
+test-all: $(READY) $(NODE) redis  ## all tests, those that need node and Redis too
 	@CI=1 $(BIN)/python -m pytest -n auto
 
 # Those that need no SDK of a vendor: these need newer packages than the product does.
@@ -137,6 +140,9 @@ kept: $(READY)  ## write what the conversions of tests/kept now give
 
 differences: $(READY)  ## what a change does to conversions: make differences [BASE=<revision>] [RECORDED=1]
 	@$(BIN)/python tests/differences.py $(or $(BASE),main) $(if $(RECORDED),--recorded)
+
+agents: $(READY)  ## real agents (Claude Code, Codex, ...) through the gateway; needs npm, takes minutes: make agents [AGENTS=claude,codex]
+	@$(BIN)/python tools/agents.py $(if $(AGENTS),--agents $(AGENTS))
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run

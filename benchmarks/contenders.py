@@ -1,4 +1,6 @@
-"""The smallest public way of each library to convert a request in memory. No network, ever.
+"""The smallest public way of each library to convert a request or a response in memory.
+
+No network, ever.
 
 Each contender is a table from (source, target) to a function from a parsed document to a
 converted one. Where a library has no public function, the one its own entry point calls first
@@ -14,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module, metadata
 from typing import Any, TypeAlias
+
+from benchmarks import answers, workload
 
 Json: TypeAlias = Any
 Pair: TypeAlias = tuple[str, str]
@@ -33,6 +37,9 @@ class Contender:
     notes: Callable[[Pair, Json], list[str]] = field(default=lambda pair, doc: [])
     text: dict[Pair, Callable[[bytes], bytes]] = field(default_factory=dict)
     """From bytes to bytes, where the library parses and prints by itself."""
+    answers: dict[Pair, Convert] = field(default_factory=dict)
+    answer_text: dict[Pair, Callable[[bytes], bytes]] = field(default_factory=dict)
+    """The same for responses."""
 
 
 def litellm() -> Contender:
@@ -62,7 +69,27 @@ def litellm() -> Contender:
             (RESPONSES, CHAT): responses_to_chat,
             (RESPONSES, ANTHROPIC): lambda doc: chat_to_anthropic(responses_to_chat(doc)),
         },
+        answers=_litellm_answers(library, to_chat, to_responses),
     )
+
+
+def _litellm_answers(library: Any, to_chat: Any, to_responses: Any) -> dict[Pair, Convert]:
+    """What its entry points make of a parsed reply; each takes a model of its own."""
+    from_responses = import_module("litellm.types.llms.openai").ResponsesAPIResponse
+    config, blank = library.AnthropicConfig(), import_module("httpx").Response(200)
+
+    def anthropic_to_chat(doc: Json) -> Json:
+        return config.transform_parsed_response(
+            completion_response=doc, raw_response=blank, model_response=library.ModelResponse()
+        )
+
+    return {
+        (CHAT, ANTHROPIC): lambda doc: to_chat.translate_openai_response_to_anthropic(
+            library.ModelResponse(**doc)
+        ),
+        (ANTHROPIC, CHAT): anthropic_to_chat,
+        (RESPONSES, ANTHROPIC): lambda doc: to_responses.translate_response(from_responses(**doc)),
+    }
 
 
 def _litellm_chat_to_anthropic(config: Any, doc: Json) -> Json:
@@ -101,7 +128,19 @@ def llm_rosetta() -> Contender:
         used.convert_request(doc)
         return [str(warning) for warning in used.warnings]
 
-    return Contender("llm-rosetta", {pair: partial(convert, pair) for pair in _pairs()}, notes)
+    def answering(pair: Pair) -> Convert:
+        """A pipeline takes a response back to where its request came from; one has been there."""
+        used = pipeline(names[pair[1]], names[pair[0]])
+        used.convert_request(workload.SPEAKERS[pair[1]](workload.small()))
+        made: Convert = used.convert_response
+        return made
+
+    return Contender(
+        "llm-rosetta",
+        {pair: partial(convert, pair) for pair in _pairs()},
+        notes,
+        answers={pair: answering(pair) for pair in _pairs()},
+    )
 
 
 def any_llm() -> Contender:
@@ -132,7 +171,23 @@ def any_llm() -> Contender:
             (ANTHROPIC, CHAT): lambda doc: to_chat(messages(**doc)),
             (ANTHROPIC, RESPONSES): anthropic_to_responses,
         },
+        answers=_any_llm_answers(),
     )
+
+
+def _any_llm_answers() -> dict[Pair, Convert]:
+    """Between the models of the SDKs, which it makes of a reply; one of them is not public."""
+    chat = import_module("any_llm.types.completion").ChatCompletion
+    message = import_module("anthropic.types").Message
+    response = import_module("openai.types.responses").Response
+    to_message = import_module("any_llm.utils.messages_compat").chat_completion_to_message_response
+    to_chat = import_module("any_llm.providers.anthropic.utils")._convert_response
+    back = import_module("any_llm.providers.openai.messages_responses").response_to_message_response
+    return {
+        (CHAT, ANTHROPIC): lambda doc: to_message(chat(**doc)),
+        (ANTHROPIC, CHAT): lambda doc: to_chat(message(**doc)),
+        (RESPONSES, ANTHROPIC): lambda doc: back(response(**doc)),
+    }
 
 
 def linguafranca() -> Contender:
@@ -158,11 +213,20 @@ def linguafranca() -> Contender:
     def text(pair: Pair, data: bytes) -> bytes:
         return raw(pair, data.decode()).encode()
 
+    def answer_text(pair: Pair, data: bytes) -> bytes:
+        made: str = core.convert_response_json_str(data.decode(), names[pair[0]], names[pair[1]])
+        return made.encode()
+
+    def answer(pair: Pair, doc: Json) -> Json:
+        return json.loads(answer_text(pair, json.dumps(doc).encode()))["value"]
+
     return Contender(
         "martian-linguafranca",
         {pair: partial(convert, pair) for pair in _pairs()},
         notes,
         {pair: partial(text, pair) for pair in _pairs()},
+        {pair: partial(answer, pair) for pair in _pairs()},
+        {pair: partial(answer_text, pair) for pair in _pairs()},
     )
 
 
@@ -182,11 +246,23 @@ def dragoman() -> Contender:
         out: bytes = made.to_json()
         return out
 
+    def answer_text(pair: Pair, data: bytes) -> bytes:
+        made = library.convert(
+            data, source=pair[0], target=pair[1], facet="response", now=answers.NOW
+        )
+        out: bytes = made.to_json()
+        return out
+
+    def answer(pair: Pair, doc: Json) -> Json:
+        return json.loads(answer_text(pair, json.dumps(doc).encode()))
+
     return Contender(
         "dragoman",
         {pair: partial(convert, pair) for pair in _pairs()},
         notes,
         {pair: partial(text, pair) for pair in _pairs()},
+        {pair: partial(answer, pair) for pair in _pairs()},
+        {pair: partial(answer_text, pair) for pair in _pairs()},
     )
 
 

@@ -22,10 +22,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # so that `python benchmarks/peer
 
 import orjson  # noqa: E402
 
+from benchmarks import answers, timing, workload  # noqa: E402
 from benchmarks import contenders as library  # noqa: E402
-from benchmarks import timing, workload  # noqa: E402
 from benchmarks.contenders import CHAT, RESPONSES, Contender, Pair  # noqa: E402
-from benchmarks.gist import gist  # noqa: E402
+from benchmarks.gist import Said, gist  # noqa: E402
 from benchmarks.probe import FEATURES, probe  # noqa: E402
 from benchmarks.run import Row, baseline, markdown_table, plain_table  # noqa: E402
 
@@ -45,11 +45,12 @@ def contenders() -> tuple[list[Contender], list[str]]:
     return [library.dragoman(), *(library.PEERS[name]() for name in here)], missing
 
 
-def work(contender: Contender, pair: Pair, data: bytes) -> Callable[[], bytes]:
+def work(contender: Contender, pair: Pair, data: bytes, reply: bool) -> Callable[[], bytes]:
     """From bytes to bytes, by the library's own means or with orjson around it."""
-    if pair in contender.text:
-        return partial(contender.text[pair], data)
-    convert = contender.convert[pair]
+    text = contender.answer_text if reply else contender.text
+    if pair in text:
+        return partial(text[pair], data)
+    convert = (contender.answers if reply else contender.convert)[pair]
     return lambda: orjson.dumps(convert(orjson.loads(data)), default=_plain)
 
 
@@ -64,20 +65,33 @@ def measure_speed(found: list[Contender], seconds: float) -> Iterator[Figures]:
             data = workload.wire(script, source)
             for target in workload.SPEAKERS:
                 if source != target:
-                    yield from measure_pair(found, name, script, (source, target), data, seconds)
+                    said = gist(workload.SPEAKERS[target](script), target)
+                    yield from measure_pair(found, name, said, (source, target), data, seconds)
+    for name, make in answers.WORKLOADS.items():
+        reply = make()
+        for source in answers.SPEAKERS:
+            data = answers.wire(reply, source)
+            for target in answers.SPEAKERS:
+                if source != target:
+                    said = answers.gist(answers.SPEAKERS[target](reply), target)
+                    yield from measure_pair(
+                        found, f"response, {name}", said, (source, target), data, seconds, True
+                    )
 
 
 def measure_pair(
     found: list[Contender],
     name: str,
-    script: workload.Script,
+    said: list[Said],
     pair: Pair,
     data: bytes,
     seconds: float,
+    reply: bool = False,
 ) -> Iterator[Figures]:
     """All libraries that speak both dialects, in the same rounds."""
-    able = [c for c in found if pair in c.convert and _works(c, pair, data)]
-    works = [baseline(data), *(work(c, pair, data) for c in able)]
+    known = [c for c in found if pair in (c.answers if reply else c.convert)]
+    able = [c for c in known if _works(c, pair, data, reply)]
+    works = [baseline(data), *(work(c, pair, data, reply) for c in able)]
     base, *taken = timing.race(works, seconds=seconds * len(works))
     for contender, took in zip(able, taken, strict=True):
         yield {
@@ -86,13 +100,13 @@ def measure_pair(
             "source": pair[0],
             "target": pair[1],
             "ratio": took.best / base.best,
-            "differs": differences(contender, script, pair, data),
+            "differs": differences(contender, said, pair, data, reply),
         }
 
 
-def _works(contender: Contender, pair: Pair, data: bytes) -> bool:
+def _works(contender: Contender, pair: Pair, data: bytes, reply: bool) -> bool:
     try:
-        work(contender, pair, data)()
+        work(contender, pair, data, reply)()
     except Exception as problem:  # a peer may raise anything; the table goes on without it
         print(f"{contender.name}, {pair[0]} > {pair[1]}: {problem}"[:200], file=sys.stderr)
         return False
@@ -100,13 +114,13 @@ def _works(contender: Contender, pair: Pair, data: bytes) -> bool:
 
 
 def differences(
-    contender: Contender, script: workload.Script, pair: Pair, data: bytes
+    contender: Contender, wanted: list[Said], pair: Pair, data: bytes, reply: bool
 ) -> dict[str, int]:
     """How many texts, calls, results and tools came out with other words than went in."""
-    made = contender.convert[pair](orjson.loads(data))
-    said = Counter(gist(orjson.loads(orjson.dumps(made, default=_plain)), pair[1]))
-    wanted = Counter(gist(workload.SPEAKERS[pair[1]](script), pair[1]))
-    return dict(Counter(item[0] for item in (wanted - said).elements()))
+    made = (contender.answers if reply else contender.convert)[pair](orjson.loads(data))
+    plain = orjson.loads(orjson.dumps(made, default=_plain))
+    said = Counter((answers.gist if reply else gist)(plain, pair[1]))
+    return dict(Counter(item[0] for item in (Counter(wanted) - said).elements()))
 
 
 def measure(*, quick: bool) -> Figures:

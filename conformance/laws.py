@@ -53,13 +53,13 @@ def ordered(a: Any, b: Any, opaque: set[str], inside: bool = False) -> bool:
 def identity(record: Record) -> bool:
     """``write(read(x)) == x``, spelling included, with an empty ledger.
 
-    Where readers do not note the form of a document, a tree with its source is that document, and
-    without it another form of it: one that means the same.
+    A tree with its source is that document, and without it another form of it: one that means the
+    same.
     """
     speaker, log = get(record.dialect), Ledger()
     tree = speaker.read(record.body, record.facet)
     back = speaker.write(tree, log)
-    if not speaker.spells:
+    if not speaker.keeps_source:
         if meaning(speaker.read(back, record.facet)) != meaning(tree):
             return False
         back = speaker.write(with_source(tree, record.body, speaker), log)

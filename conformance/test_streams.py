@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import pytest
@@ -11,6 +11,7 @@ import dragoman
 from dragoman import dialects, testing
 from dragoman.core.walk import meaning
 from dragoman.model import Response, Text
+from dragoman.streams.framing import framer, write_frame
 
 from . import laws
 from .reality import DIALECTS, Stream, streams
@@ -70,6 +71,30 @@ def test_every_stream_is_read(dialect: str) -> None:
         assert (failure is not None) == fails, failure
 
     hold(law, "7 streams are read", dialect, dialect)
+
+
+@pytest.mark.parametrize(("source", "target"), list(product(DIALECTS, STREAMS)))
+def test_splicing_changes_nothing(source: str, target: str) -> None:
+    """All at once, by frame and cut anywhere; whether texts are kept or not."""
+
+    def law(stream: Stream) -> None:
+        for pieces in in_pieces(stream.data, source):
+            testing.splicing_changes_nothing(pieces, source, target, now=0)
+            testing.splicing_changes_nothing(pieces, source, target, now=0, collect=False)
+
+    hold(law, "9 spliced is read", source, f"{source} > {target}")
+
+
+def in_pieces(data: bytes, dialect: str) -> Iterator[list[bytes]]:
+    kind = dialects.get(dialect).framing
+    yield [data]
+    yield [data[place : place + ODD] for place in range(0, len(data), ODD)]
+    if kind == "eventstream":
+        yield [write_frame(kind, frame) for frame in framer(kind).feed(data)]
+    else:
+        end = b"\n" if kind == "ndjson" else b"\r\n\r\n" if b"\r\n\r\n" in data else b"\n\n"
+        *whole, rest = data.split(end)
+        yield [*(piece + end for piece in whole), rest]
 
 
 @pytest.mark.parametrize(("source", "target"), list(product(DIALECTS, STREAMS)))

@@ -16,7 +16,10 @@ from dragoman import dialects
 from dragoman.cli.man import man_page
 from dragoman.cli.models import words
 from dragoman.core.declared import declared
+from dragoman.core.endpoint import Endpoint
 from dragoman.core.models import DEFAULT
+from dragoman.dialects.openai_chat import OpenAIChat
+from dragoman.dialects.openai_responses import OpenAIResponses
 from dragoman.explain import ADVICE, KINDS
 from dragoman.ledger import CODES
 from dragoman.survey import Probe, lost, speaks
@@ -56,10 +59,7 @@ def ledger() -> str:
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
     "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama", "cohere"),
-    "Variants of Chat and Responses": (
-        "deepseek", "openrouter", "groq", "xai",
-        "azure-openai", "vllm", "llama-cpp", "open-responses",
-    ),
+    "Variants of Chat and Responses": (),  # those that inherit from them
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
@@ -72,7 +72,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def matrix() -> str:
     """For each code and each dialect: what is declared of it, or how often cases lose it."""
     found = occurrences(load_corpus(ROOT / "tests" / "corpus"))
-    rest = tuple(sorted(set(dialects.names()) - {n for g in GROUPS.values() for n in g}))
+    named = {n for g in GROUPS.values() for n in g}
+    rest = [n for n in dialects.names() if n not in named and n != "native"]
+    variants = tuple(n for n in rest if isinstance(dialects.get(n), OpenAIChat | OpenAIResponses))
+    others = tuple(n for n in rest if n not in variants)
     lines = [
         "# What each dialect can hold",
         "",
@@ -90,7 +93,8 @@ def matrix() -> str:
         "`native` holds everything. `dragoman formats -f chat -t anthropic` lists what one pair of",
         "dialects loses, with the cases; `dragoman explain CODE` tells what a code means.",
     ]
-    for title, names in [*GROUPS.items(), ("Others", tuple(n for n in rest if n != "native"))]:
+    for title, names in [*GROUPS.items(), ("Others", others)]:
+        names = names or (others if title == "Others" else variants)
         lines += table(title, names, found) if names else []
     return "\n".join(lines) + "\n"
 
@@ -192,7 +196,37 @@ def probes() -> str:
     return "\n".join(lines) + "\n"
 
 
+def addresses() -> str:
+    """The page about providers, with the table of addresses."""
+    head = "| dialect | base URL | path | url and settings from | key from | sent as |"
+    text = (ROOT / "docs" / "providers.md").read_text("utf-8")
+    before, after = text.split(head)
+    rest = after.lstrip("\n").split("\n\n", 1)[1]
+    rows = [address(name, row) for name in dialects.names() for row in dialects.get(name).endpoints]
+    return (
+        before + "\n".join((head, "| --- | --- | --- | --- | --- | --- |", *rows)) + "\n\n" + rest
+    )
+
+
+def address(name: str, row: Endpoint) -> str:
+    """One row of that table."""
+    known = dict.fromkeys((*row.url_variables, *(v for s in row.settings.values() for v in s)))
+    keys = [f"`{key}`" for key in row.key_variables]
+    keys += {"key": [], "aws": ["AWS"], "google": ["Google"]}[row.auth]
+    stream = f" (stream: `{row.stream_path}`)" if row.stream_path else ""
+    cells = (
+        f"`{name}`" + (f', `platform="{row.platform}"`' if row.platform else ""),
+        f"`{row.base or 'url='}`",
+        f"`{row.prefix}{row.path}`{stream}",
+        ", ".join(f"`{variable}`" for variable in known),
+        ", ".join(keys),
+        f"`{row.key_header}{': ' + row.key_scheme.strip() if row.key_scheme else ''}`",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/providers.md": addresses,
     "docs/ledger.md": ledger,
     "docs/matrix.md": matrix,
     "docs/formats.md": formats,

@@ -24,6 +24,13 @@ SITES = {page: file for file, page in PAGES.items()}
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
+def on_config(config: Any) -> Any:
+    """One page for each dialect: the folder is the list."""
+    pages = sorted(page.stem for page in (ROOT / "docs" / "dialects").glob("*.md"))
+    config.nav.append({"Dialects": [{name: f"dialects/{name}.md"} for name in pages]})
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     for name, page in PAGES.items():
         content = (ROOT / name).read_text("utf-8")

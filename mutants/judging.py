@@ -143,13 +143,17 @@ def in_a_child(work: Callable[[], None], otherwise: str) -> None:
 
 
 def _record(checks: Sequence[Check], files: Sequence[Path], known: Known, store: Path) -> None:
+    """Store what was found out even if some checks fail: it took minutes."""
     part = store.with_suffix(".part")
-    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
+    failing: list[str] = []
+    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known, failing))))
     part.rename(store)
+    if failing:
+        raise AssertionError("\n\n".join(failing))
 
 
 def _new(
-    checks: Sequence[Check], files: Sequence[Path], known: Known
+    checks: Sequence[Check], files: Sequence[Path], known: Known, failing: list[str]
 ) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     reach = Reach(files)
     for check in checks:
@@ -158,7 +162,11 @@ def _new(
                 lines = sorted(reach.lines(check))
             except BaseException:  # it may count calls itself, and is not asked then
                 lines = []
-                check.run()
+                try:
+                    check.run()
+                except Exception as problem:
+                    failing.append(f"{check.law} {check.name}\n{problem}")
+                    continue
             yield check[:3], array("H", chain.from_iterable(lines)).tobytes()
 
 

@@ -166,14 +166,25 @@ def worded(document: Any, words: Sequence[str], dice: Dice) -> Any:
 
 
 def as_tree(case: Case) -> Case:
-    """The same as a tree: there, parts that come from all dialects are put together."""
+    """The same as a tree: there, parts that come from all dialects are put together.
+
+    It has no source, so that the writer of its own dialect writes it instead of copying it.
+    """
     if case.facet == STREAM or case.capsule is not None or case.dialect == "native":
         return case
     try:
         tree = convert(case.document, source=case.dialect, target="native", facet=case.facet, now=0)
     except DragomanError:
         return case
-    return case._replace(dialect="native", document=tree.document)
+    document = {key: value for key, value in tree.document.items() if key != "source"}
+    return case._replace(dialect="native", document=document)
+
+
+def to_tree(case: Case) -> Case:
+    """The same with the tree as its target, which shows all that a reader has read."""
+    if case.facet == STREAM or case.capsule is not None:
+        return case
+    return case._replace(target="native")
 
 
 def cut(case: Case, dice: Dice) -> bytes:

@@ -27,7 +27,7 @@ from kept import STREAM, Case, Failed, Outcome
 from .checks import Reach, kept_check
 from .judging import Judge, Switch
 from .mutating import Module
-from .pool import Pool, as_tree, digest, reached, varied
+from .pool import Pool, as_tree, digest, reached, to_tree, varied
 
 POOL, FRESH, SMALLER = 1500, 450, 300
 """So many inputs of the pool are tried, so many new ones, and so many that are smaller."""
@@ -80,6 +80,8 @@ class Teller:
                 print(f"  breaks a law: {problem.split(LINE)[0][:300]}\n    {said}", flush=True)
         if found.case is None or found.wanted is None:
             return False
+        if not kept.alike(kept.outcome(found.case), found.wanted):
+            return False  # the mutant has left something behind in the process of the search
         self.judge.add(kept_check(found.case, found.wanted), found.lines)
         kept.save([*kept.load(), (found.case, found.wanted)])
         print(f"  told: {found.case.name}", flush=True)
@@ -151,6 +153,7 @@ class Search:
             bases = [self.pool.cases[one_of(dice, order[:200])] for _ in range(BATCH)]
             bases = [case if dice.below(3) else as_tree(case) for case in bases]
             cases = [varied(case, dice, words) for case in bases]
+            cases = [case if dice.below(3) else to_tree(case) for case in cases]
             wanted = [self.digest(case) for case in cases]
             self.switch.turn(on=True)
             self.tried += len(cases)

@@ -25,6 +25,18 @@ class Api(NamedTuple):
     url_variable: str | None = None
     key_variable: str | None = None
     options: Mapping[str, Any] = {}
+    host: str | None = None
+    """where the vendor's own API stands, if there is a vendor"""
+
+    @property
+    def address(self) -> str | None:
+        """The vendor's address of the model ``m``."""
+        return None if self.host is None else self.host + self.path.replace(QUOTED, "m")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it stands on the user's own machine, and asks for no key."""
+        return self.host is not None and self.host.startswith("http://")
 
     @property
     def names_model(self) -> bool:
@@ -34,12 +46,15 @@ class Api(NamedTuple):
 QUOTED = "vendor.model-1%3A0"
 CHAT = Api("/v1", "/v1/chat/completions")
 APIS: dict[str, Api] = {
-    "openai-chat": CHAT._replace(url_variable="OPENAI_BASE_URL", key_variable="OPENAI_API_KEY"),
+    "openai-chat": CHAT._replace(
+        url_variable="OPENAI_BASE_URL", key_variable="OPENAI_API_KEY", host="https://api.openai.com"
+    ),
     "openai-responses": Api(
         "/v1",
         "/v1/responses",
         url_variable="OPENAI_BASE_URL",
         key_variable="OPENAI_API_KEY",
+        host="https://api.openai.com",
     ),
     "anthropic-messages": Api(
         "",
@@ -48,6 +63,7 @@ APIS: dict[str, Api] = {
         credential=KEY,
         url_variable="ANTHROPIC_BASE_URL",
         key_variable="ANTHROPIC_API_KEY",
+        host="https://api.anthropic.com",
     ),
     "gemini": Api(
         "",
@@ -59,6 +75,7 @@ APIS: dict[str, Api] = {
         flag=False,
         url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variable="GEMINI_API_KEY",
+        host="https://generativelanguage.googleapis.com",
     ),
     "bedrock-converse": Api(
         "",
@@ -68,16 +85,26 @@ APIS: dict[str, Api] = {
         flag=False,
         url_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
         key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        host="https://bedrock-runtime.eu-central-1.amazonaws.com",
     ),
-    "mistral": Api("", "/v1/chat/completions", key_variable="MISTRAL_API_KEY"),
+    "mistral": Api(
+        "", "/v1/chat/completions", key_variable="MISTRAL_API_KEY", host="https://api.mistral.ai"
+    ),
     "ollama": Api(
         "",
         "/api/chat",
         content_type="application/x-ndjson",
         url_variable="OLLAMA_HOST",
         key_variable="OLLAMA_API_KEY",
+        host="http://127.0.0.1:11434",
     ),
-    "cohere": Api("", "/v2/chat", url_variable="CO_API_URL", key_variable="CO_API_KEY"),
+    "cohere": Api(
+        "",
+        "/v2/chat",
+        url_variable="CO_API_URL",
+        key_variable="CO_API_KEY",
+        host="https://api.cohere.com",
+    ),
     "azure-openai": Api(
         "",
         f"/openai/deployments/{QUOTED}/chat/completions",
@@ -87,18 +114,26 @@ APIS: dict[str, Api] = {
         key_variable="AZURE_OPENAI_API_KEY",
         options={"settings": {"api_version": "2024-10-21"}},
     ),
-    "deepseek": Api("", "/chat/completions", key_variable="DEEPSEEK_API_KEY"),
+    "deepseek": Api(
+        "", "/chat/completions", key_variable="DEEPSEEK_API_KEY", host="https://api.deepseek.com"
+    ),
     "groq": Api(
         "",
         "/openai/v1/chat/completions",
         url_variable="GROQ_BASE_URL",
         key_variable="GROQ_API_KEY",
+        host="https://api.groq.com",
     ),
-    "openrouter": Api("/api/v1", "/api/v1/chat/completions", key_variable="OPENROUTER_API_KEY"),
-    "xai": CHAT._replace(key_variable="XAI_API_KEY"),
-    "vllm": CHAT._replace(key_variable="VLLM_API_KEY"),
-    "llama-cpp": CHAT._replace(key_variable="LLAMA_API_KEY"),
+    "openrouter": Api(
+        "/api/v1",
+        "/api/v1/chat/completions",
+        key_variable="OPENROUTER_API_KEY",
+        host="https://openrouter.ai",
+    ),
+    "xai": CHAT._replace(key_variable="XAI_API_KEY", host="https://api.x.ai"),
+    "vllm": CHAT._replace(key_variable="VLLM_API_KEY", host="http://localhost:8000"),
+    "llama-cpp": CHAT._replace(key_variable="LLAMA_API_KEY", host="http://localhost:8080"),
     "open-responses": Api("/v1", "/v1/responses"),
-    "copilot": Api("", "/responses"),
+    "copilot": Api("", "/responses", host="https://api.githubcopilot.com"),
     "copilot-responses": Api("", "/responses"),
 }

@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "node: needs node and the packages of tests/node")
+    config.addinivalue_line("markers", "redis: needs redis-server")
     config.addinivalue_line("markers", "everywhere: tries its document with every dialect")
     choosing.chosen["quick"] = config.getoption("quick")
     name = config.getoption("dialect")
@@ -78,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def runs(item: pytest.Item) -> bool:
     name = item.nodeid.partition("[")[0]
     dialect = choosing.chosen["dialect"]
-    if name in left_out or item.get_closest_marker("node") is not None:
+    if name in left_out or any(item.get_closest_marker(need) for need in ("node", "redis")):
         return False
     if dialect is not None:
         return "[" in item.nodeid or choosing.is_own(item.path.name)

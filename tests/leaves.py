@@ -118,8 +118,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
         "interrupted cancelled in_progress length max_tokens unfinished abort",
-        "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
-        "incomplete "
+        "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
+        "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
@@ -216,9 +216,10 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("status", "error"): ("isError", "is_error"),
     ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
     ("nullable", True): ("null",),
-    ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
+    ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
+    ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
     ("effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
     ("streaming", True): ("stream",),
@@ -427,6 +428,10 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         if isinstance(value.get("type"), str):
             kind = value["type"]
         value = readable(once(value))
+        if "args" in value and value.get("input") == value["args"]:
+            value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
+        if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
+            value = {**value, "document": {k: v for k, v in inner.items() if k != "id"}}
         for key, item in value.items():
             if free:
                 yield Leaf((*path, key, ""), key, True)
@@ -586,6 +591,12 @@ class Output:
             if (inner := parsed(hidden)) is not None:
                 self.read(inner, leaf.path)
 
+    @cached_property
+    def names_a_tool(self) -> bool:
+        """Whether a choice is nothing but a name."""
+        named = (name for key, name in self.under if key == plain("tool_choice"))
+        return len(self.texts) == 1 or any(isinstance(x, str) and x not in MEANT for x in named)
+
     def takes(self, text: Any) -> bool:
         """Whether a text is there as it is; then it is taken, and is not found again."""
         if not isinstance(text, str) or self.whole[text] <= 0:
@@ -732,6 +743,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool.namespace":  # each tool of it tells
         return leaf.key == "name" and path.startswith(parent(pointer) + "/tools/")
+    if code == "tool" and loss.kind == "dropped":  # and so does one that is dropped
+        return path.startswith(parent(pointer) + "/tools/") and leaf.key in ("name", "description")
     if code == "usage":  # Ollama counts beside the message, each under a key of its own
         return leaf.key in ("prompt_eval_count", "eval_count")
     if code == "tool_choice.parallel":
@@ -812,7 +825,7 @@ def unaccounted(source: Any, output: Any, losses: Sequence[Any]) -> list[Leaf]:
     there.asked = [leaf.value for leaf in leaves if counts(leaf)]
     there.renamed = {leaf.value for leaf in leaves if names and excused(leaf, names)}
     left = [leaf for leaf in leaves if not excused(leaf, losses) and not is_silent(leaf)]
-    left = [leaf for leaf in left if is_key(leaf) or not there.takes(leaf.value)]
+    left = [x for x in left if is_key(x) or is_quoted(x) or not there.takes(x.value)]
     return [leaf for leaf in left if not accounted(leaf, there, losses)]
 
 
@@ -838,11 +851,20 @@ def accounted(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if plain(leaf.key) in ALIKE["text"] and json.dumps(leaf.value) in there.words:
         return True  # a value that became a text
+    if is_in_a_joint(leaf, there, losses):
+        return True
     if there.is_template:
-        return there.has_short(json.dumps(leaf.value))
+        return there.has_short(json.dumps(leaf.value)) or there.has_under(leaf.key, leaf.value)
     if leaf.free and str(leaf.value) in there.words:  # a number among the words of an enumeration
         return True
     return there.has_under(leaf.key, leaf.value) or is_distinct(leaf.value, there)
+
+
+def is_in_a_joint(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
+    """Whether a value of a result, which became text, is a part of a text that was joined."""
+    boxes = {"result", "response", "output", "value", "json"}
+    joined = any(loss.what == "text.boundary" for loss in losses)
+    return joined and not boxes.isdisjoint(leaf.path) and json.dumps(leaf.value) in there.hay
 
 
 CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
@@ -912,6 +934,12 @@ def is_key(leaf: Leaf) -> bool:
     return bool(leaf.path) and leaf.path[-1] == ""
 
 
+def is_joined(text: str, there: Output, losses: Sequence[Any]) -> bool:
+    """Whether a few letters are in a text that was joined: there they are no word of their own."""
+    joined = len(text) < FEW and any(loss.what == "text.boundary" for loss in losses)
+    return joined and text in there.hay
+
+
 def says(text: str, there: Output) -> bool:
     """Whether each word of a text in the language of a template is there."""
     words = re.findall("[A-Za-z]{4,}", TEMPLATE.sub(" ", text))
@@ -938,7 +966,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
             return there.has_id(text)
         if is_key(leaf):
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
-        return False
+        return is_joined(text, there, losses)
     if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
@@ -949,14 +977,14 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if leaf.key in ("type", "code") and text in FAILURES:
         return there.has_failure(text) or (leaf.key == "type" and there.has_word(text))
-    if there.has_word(text) or (text == "ANY" and len(there.texts) == 1):
-        return True  # (a choice that is nothing but a name)
+    if there.has_word(text) or (text == "ANY" and there.names_a_tool):
+        return True
     if len(text) >= FEW and there.has_text(text):
         return True
     if len(text) < FEW and (there.has_under(leaf.key, text) or not re.search(r"\w", text)):
         return text in there.hay or there.is_template
-    if len(text) < FEW and text in there.hay and any(x.what == "text.boundary" for x in losses):
-        return True  # joined with others, it is no word of its own
+    if is_joined(text, there, losses):
+        return True
     if len(text) < FEW and (there.is_template or plain(leaf.key) in ALIKE["text"]):
         return there.has_short(text)
     _, mark, data = text.partition(";base64,")

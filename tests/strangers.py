@@ -140,7 +140,7 @@ def fault(stranger: Stranger, dialect: str, target: str, facet: str) -> str | No
             return f"a loss at home: {result.losses[0]}"
         speaker = dialects.get(dialect)
         back = speaker.write(speaker.read(stranger.document, facet), Ledger())
-        if speaker.spells:
+        if speaker.keeps_source:
             there = text(back) == text(stranger.document)
         else:
             there = stranger.value in (None, "", [], {}) or travels(stranger, back)

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 import dragoman
+import families
 from dragoman import dialects
 from dragoman.core.reading import decode
 from dragoman.model import Message, Params, Request, Response, Text, Tool, ToolCall
@@ -76,33 +77,24 @@ EXPECTED = [ANSWER, ("look", {"city": "Pera"})]
 CHAT = b'"finish_reason":"tool_calls"'
 RESPONSES = b'"type":"response.completed"'
 LAST: dict[str, bytes] = {
+    **dict.fromkeys(families.CHAT, CHAT),
+    **dict.fromkeys(families.RESPONSES, RESPONSES),
     "anthropic-messages": b'"type":"message_stop"',
-    "azure-openai": CHAT,
     "bedrock-converse": b'"stopReason":"tool_use"',
     "cohere": b'"type":"message-end"',
-    "copilot": RESPONSES,
     "copilot-responses": b'"type":"done"',
-    "deepseek": CHAT,
     "gemini": b'"finishReason":"STOP"',
-    "groq": CHAT,
     "icontent": b'"stopReason":"tool_use"',
     "icontent-design": b'"stopReason":"tool_use"',
-    "llama-cpp": CHAT,
     "mistral": CHAT,
     "native": b'"event":"end"',
     "ollama": b'"done":true',
-    "open-responses": RESPONSES,
-    "openai-chat": CHAT,
-    "openai-responses": RESPONSES,
-    "openrouter": CHAT,
     "router-responses": RESPONSES,
     "vercel-core": b'"type":"finish"',
     "vercel-model": b'"type":"finish"',
     "vercel-model-v5": b'"type":"finish"',
     "vercel-model-v6": b'"type":"finish"',
     "vercel-ui": b'"type":"finish"',
-    "vllm": CHAT,
-    "xai": CHAT,
     "xzatoma": b'"type":"done"',
 }
 """What is in the frame of a stream that says that its response is complete, after the vendors'

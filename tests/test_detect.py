@@ -165,6 +165,7 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         {"text": "Hello"},
         {"prompt": "Hello", "completion": "Hi"},
         {"message": "The provided model identifier is invalid."},
+        {"dragoman": 1, "facet": [], "tree": {}},
     ],
 )
 def test_neither_is_a_stranger(doc: Any) -> None:

@@ -57,7 +57,7 @@ def audit(tree: Any, target: str) -> None:
     assert not sdk.problems(target, facet, document)
     again = Ledger()
     rewritten = writer.write(back, again)
-    if writer.spells:
+    if writer.keeps_source:
         assert rewritten == document, testing.difference(rewritten, document)
     else:  # the same, in another form
         got, meant = meaning(writer.read(rewritten, facet)), meaning(back)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from aiohttp import web
 
 import dragoman
+import families
 import sdk
 
 Json: TypeAlias = Any
@@ -35,10 +36,7 @@ DIALECTS = {
     "/v1/responses": "openai-responses",
 }
 """What is spoken where, unless the server is told that it speaks something else."""
-JUDGES = {
-    "openai-chat": ("azure-openai", "deepseek", "groq", "llama-cpp", "openrouter", "vllm", "xai"),
-    "openai-responses": ("copilot", "open-responses"),
-}
+JUDGES = {"openai-chat": families.CHAT, "openai-responses": families.RESPONSES}
 """Whose types a variant's requests are held against; its vendor has no SDK of its own here."""
 
 

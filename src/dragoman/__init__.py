@@ -36,6 +36,7 @@ from .result import Result
 
 if TYPE_CHECKING:
     from .exchange import Exchange
+    from .session import Session, Sessions
     from .streams.transcoder import (
         Transcoder,
         atranscode,
@@ -49,7 +50,11 @@ _STREAMS = ("Transcoder", "atranscode", "collect", "convert_event", "decompose",
 
 
 def __getattr__(name: str) -> object:
-    """Streams and exchanges are loaded when first asked for."""
+    """Streams, sessions and exchanges are loaded when first asked for."""
+    if name in ("Session", "Sessions"):
+        from . import session
+
+        return getattr(session, name)
     if name == "Exchange":
         from .exchange import Exchange
 
@@ -76,6 +81,8 @@ __all__ = [
     "Problem",
     "Restored",
     "Result",
+    "Session",
+    "Sessions",
     "Transcoder",
     "Undetected",
     "Unsayable",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from . import capsule as capsules
 from . import dialects
 from .core import duplicates, surrogates
-from .core.models import Models, given
+from .core.models import DEFAULT, Models, given
 from .core.reading import LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import Whole
@@ -92,24 +92,21 @@ def convert(
         if halves is None:
             raise
         value = halves.value
-    reader = dialects.get(source) if source is not None else _detected(value, facet)
+    reader = dialects.get(source) if source is not None else detected(value, facet)
     writer = dialects.get(target)
-    tree = reader.read(value, facet)
-    if reader.name == writer.name or writer.keeps_source:
-        tree = with_source(tree, value, reader)
-    if model is not None:
-        tree = with_model(tree, model, facet)
-    places = type(reader).locate is not Dialect.locate
-    log = Ledger(now, ids, given(models), writer.name)
+    tree = read_for(writer, value, reader, facet, model)
+    log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
     later = None  # whether a key stands twice is seen when somebody asks for the losses,
     if doc.__class__ is bytes and halves is None and fail_on == ():
         later = (doc, value, writer.name)
+        # Nobody looks into what was written: bytes came, and bytes are wanted.
+        log.embeds = not (carry or capsule or reader.name == writer.name or writer.keeps_source)
     else:  # or now, where it may be refused, or the bytes may change
         duplicates.note(doc, value, log)
     if capsule is not None:
         capsules.check(capsule, writer, facet, key, capsule_limit)
         asked, tree = tree, capsules.named(capsule, tree, writer)
-    log.restores = capsule is not None
+        log.restores = True
     document = writer.write(tree, log)
     if halves is not None:
         if carry:
@@ -125,10 +122,26 @@ def convert(
     carried = None
     if carry:
         carried = capsules.make(value, document, reader, writer, facet, tree, log.models, key=key)
-    if places:
+    if log.losses:
+        place_losses(log, reader, value)
+    if fail_on != ():
+        log.enforce(fail_on)
+    losses, restored = tuple(log.losses), tuple(log.restored)
+    return Result(document, losses, carried, None, restored, read=later, embeds=log.embedded)
+
+
+def read_for(writer: Dialect, value: Json, reader: Dialect, facet: str, model: str | None) -> Tree:
+    """What a document says, as a writer needs it."""
+    tree = reader.read(value, facet)
+    if reader.name == writer.name or writer.keeps_source:
+        tree = with_source(tree, value, reader)
+    return tree if model is None else with_model(tree, model, facet)
+
+
+def place_losses(log: Ledger, reader: Dialect, value: Json) -> None:
+    """Losses at places of the document, where nodes say that they stood elsewhere."""
+    if type(reader).locate is not Dialect.locate:
         log.losses = [replace(loss, path=reader.locate(value, loss.path)) for loss in log.losses]
-    log.enforce(fail_on)
-    return Result(document, tuple(log.losses), carried, restored=tuple(log.restored), read=later)
 
 
 def _note_model(writer: Dialect, log: Ledger) -> None:
@@ -302,7 +315,8 @@ def _convert_stream(
     return Result(said, transcoder.losses)
 
 
-def _detected(doc: Json, facet: str) -> Dialect:
+def detected(doc: Json, facet: str) -> Dialect:
+    """The dialect of a document, by the look of it."""
     from .detect import detect
 
     guesses = detect(doc, facet=facet)

@@ -22,7 +22,8 @@ from .core.counts import NO_COUNTS, Counts
 from .core.endpoint import Endpoint
 from .core.lowering import lower, omit, roles
 from .core.models import DEFAULT, Facts, Models
-from .core.reading import nearest
+from .core.reading import escape, nearest
+from .core.resuming import NOTHING_READ, Reads, Writes
 from .core.turns import lose_answer, lose_fields
 from .core.words import NO_STOPS, Stops
 from .core.writing import Writing, wants_calls_run
@@ -43,6 +44,7 @@ from .model import (
     Response,
     Signature,
     Stop,
+    StopReason,
     Tool,
     Toolbox,
     ToolChoice,
@@ -158,13 +160,14 @@ class Dialect:
     """What it can express. All else is lowered before it is written; see ``lowering``."""
     lowers: ClassVar[bool] = True
     """Whether there is anything that the tree can hold and this dialect cannot say."""
-    spells: ClassVar[bool] = True
-    """Whether its readers note the form that a document had, and its writers restore it from that
-    (``Extras``); else it is copied from the document itself (``core.source``)."""
     windows: ClassVar[bool] = True
     """Whether some messages can be written and read without those around them."""
     keeps_source: ClassVar[bool] = False
     """Whether what it writes holds the document that the tree was read from."""
+    reads: Reads = NOTHING_READ
+    """What is read already, in a session."""
+    writes: Writes | None = None
+    """What is written already, in a session."""
     tool_search: ClassVar[dict[str, Json] | None] = None
     """The definition of the provider's own search for deferred tools, if there is one."""
 
@@ -277,7 +280,7 @@ class Dialect:
     def pair_up(self, tree: Request, log: Ledger) -> Request:
         """The request with one result for each call, if what is not in it is not stored."""
         stored = tree.params.previous_id or tree.params.conversation_id
-        return tree if stored and self.stores else pair_up(tree, self.name, log)
+        return tree if stored and self.stores else pair_up(tree, self, log)
 
     def stream_reader(self, whole: bool = True) -> StreamReader:
         """A reader for one stream of this dialect; ``whole``: its texts are wanted in the end."""
@@ -332,44 +335,38 @@ class Dialect:
         *,
         partly: Mapping[str, Iterable[str]] = NOTHING,
     ) -> Extras | None:
-        """Everything in ``doc`` that was not taken, and how it was spelled.
+        """Everything in ``doc`` that was not taken, and what was noted of it.
 
-        A taken key whose value is null was not really taken: null says nothing, and is kept as
-        a blank so that it comes back at home. ``partly`` names objects of which some keys were
-        taken; what is left of them is kept under the same name. An object inside such an object
-        is named by a mapping: ``{"custom": {"name": (), "format": {"type": ()}}}``.
+        Null says nothing, and neither does an empty value of a key in ``blank``. ``partly`` names
+        objects of which some keys were taken; what is left of them is kept under the same name. An
+        object inside such an object is named by a mapping: ``{"custom": {"name": (), "format":
+        {"type": ()}}}``.
         """
-        if not spelling and not partly:
-            blank = self.blank
-            for key, value in doc.items():
-                if key not in taken or value is None or (not value and key in blank):
-                    break
-            else:
-                return None  # all of it was taken, as usual
+        fields, parts = self._rest(doc, taken, partly)
+        if fields or spelling:
+            return Extras(self.name, fields, spelling or NOTHING, parts)
+        return None
+
+    def _rest(
+        self, doc: dict[str, Json], taken: Iterable[str], partly: Mapping[str, Iterable[str]]
+    ) -> tuple[dict[str, Json], tuple[str, ...]]:
+        """The fields that were not taken, and which of them are what is left of an object."""
+        if not partly and taken.__class__ is frozenset and taken.issuperset(doc):
+            return NOTHING, ()  # as usual
         fields: dict[str, Json] = {}
-        blanks: dict[str, Json] = {}
         parts: tuple[str, ...] = ()
         for key, value in doc.items():
             if key in partly and value.__class__ is dict:
                 some = partly[key]
-                within = {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
-                inner = self.keep(value, some, partly=within)
-                if inner is not None and inner.fields:
-                    fields[key] = inner.fields
-                    parts += (key, *(f"{key}/{part}" for part in inner.inner))
-                if inner is not None and inner.blanks:
-                    blanks[key] = inner.blanks
-                elif not value:
-                    blanks[key] = value
-            elif value is None or (key in self.blank and _is_empty(value)):
-                blanks[key] = value
-            elif key not in taken:
+                inner, deeper = self._rest(value, some, _objects(some))
+                if inner:
+                    fields[key] = inner
+                    parts += (key, *[f"{key}/{part}" for part in deeper])
+            elif key in taken or value is None:
+                continue
+            elif value or not (key in self.blank and _is_empty(value)):
                 fields[key] = value
-        if not self.spells:
-            blanks = NOTHING
-        if fields or blanks or spelling:
-            return Extras(self.name, fields, blanks, spelling or {}, parts)
-        return None
+        return fields, parts
 
     def emit(self, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
         """Add what was kept at home; elsewhere, say that it is lost."""
@@ -379,16 +376,13 @@ class Dialect:
                 home = self.is_home(extras.dialect)
                 for key, value in extras.fields.items():
                     own = out.get(key)
+                    if own and not home and key not in extras.inner and _is_other(own, value):
+                        why = f"{self.name} has another value for {key!r}"
+                        log.dropped("extras", f"{node.at}/{escape(key)}", why)
+                        continue
                     if own.__class__ is dict and value.__class__ is dict:
                         value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
-                blanks = extras.blanks if home else NOTHING
-                for key, value in blanks.items():
-                    own = out.get(key)
-                    if own.__class__ is dict and value.__class__ is dict:
-                        out[key] = merged(value, own)
-                    else:
-                        out.setdefault(key, value)
                 if not home:
                     self.lose_signature(extras, node.at, log)
             elif node.__class__ is Request and (shared := self.shared.get(extras.dialect)):
@@ -495,11 +489,16 @@ class Dialect:
         word = self.choose_stop(candidate, stop)
         if word is None:
             self.lose_stop(candidate, w.log)
-        elif self.stops.reason(word, self.as_read(candidate)) != stop.reason or self.is_unnamed(
-            stop, word
-        ):
+        elif self._reason_of(word, candidate) != stop.reason or self.is_unnamed(stop, word):
             self.note_stop(candidate, word, w.log)
         return word
+
+    def _reason_of(self, word: str, candidate: Candidate) -> StopReason:
+        """What a reader will take a word for; only of a vague one does the content matter."""
+        stops = self.stops
+        if word not in stops.vague:
+            return stops.meanings.get(word, "other")
+        return stops.reason(word, self.as_read(candidate))
 
     def lose_stop(self, candidate: Candidate, log: Ledger) -> None:
         """A stop reason for which there is no word."""
@@ -534,8 +533,10 @@ class Dialect:
 
     def is_unnamed(self, stop: Stop, word: str) -> bool:
         """Whether a stop reason that only its dialect knows is written as a word for all others."""
+        if stop.reason != "other":
+            return False
         known = (word.lower(), "other", "unknown", "incomplete")
-        return stop.reason == "other" and (stop.native or "other").lower() not in known
+        return (stop.native or "other").lower() not in known
 
     def note_stop(self, candidate: Candidate, word: str, log: Ledger) -> None:
         """A stop reason for which another one is written."""
@@ -599,6 +600,16 @@ def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
         if own[key].__class__ is dict and rest[key].__class__ is dict:
             out[key] = merged(own[key], rest[key])
     return out
+
+
+def _is_other(own: Json, kept: Json) -> bool:
+    """Whether an object of kin is another than the one that is written under its name."""
+    return own.__class__ is dict and kept.__class__ is dict and any(own.values()) and own != kept
+
+
+def _objects(some: Iterable[str]) -> Mapping[str, Iterable[str]]:
+    """The objects among the keys of an object that are taken in part as well."""
+    return {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
 
 
 def _is_empty(value: Json) -> bool:

@@ -16,15 +16,17 @@ reply:
   it begins with an estimate, and the ledger reports it.
 
 There are no side effects: no socket, no clock, no randomness. An exchange refers to the request
-that it was given and copies nothing of the history.
+that it was given and copies nothing of the history. With a ``Session`` for all exchanges of a
+conversation, a request costs only what is new in it, and nothing else is different.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from . import capsule as capsuling
@@ -32,7 +34,7 @@ from . import dialects
 from .convert import join, with_halves, with_model
 from .core import duplicates
 from .core.models import Models, given
-from .core.reading import compact, load
+from .core.reading import compact, decode, encode, load
 from .core.restoring import Restorer, restore, tools_of, written
 from .core.source import with_source
 from .core.statuses import kind_of, status_of
@@ -54,9 +56,11 @@ from .model import (
     ToolCall,
     ToolKind,
     ToolResult,
+    Tree,
     Usage,
 )
 from .result import Result
+from .session import Again, Session
 from .streams.events import Begin, Event
 
 if TYPE_CHECKING:
@@ -66,8 +70,27 @@ _CHARACTERS = 4
 """of text in a token, about: OpenAI and Anthropic both give this figure for English"""
 _MEDIUM = 1_500
 """tokens of an image, about: https://platform.claude.com/docs/en/build-with-claude/vision"""
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _SHOWN = 300
 """How much of an error that is not JSON is shown in its message."""
+
+
+class Carrier(Protocol):
+    """What a caller changes in the trees of an exchange; each change is in the ledger.
+
+    A gateway takes what the client's dialect cannot hold out of a reply, and puts it into the next
+    request.
+    """
+
+    def request(self, tree: Request, log: Ledger) -> Request: ...
+
+    def response(self, tree: Response, log: Ledger) -> Response: ...
+
+    def event(self, event: Event) -> Event: ...
+
+    def hears(self, index: int) -> bool:
+        """Whether it must be told of every delta of a block."""
+        ...
 
 
 class Exchange:
@@ -90,14 +113,19 @@ class Exchange:
     ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
     ``capsules``; ``key`` signs them and refuses those that it did not sign, ``capsule_limit`` is
     how many bytes of JSON each may have. ``now`` and ``ids`` supply what a reply may need, as in
-    ``convert``.
+    ``convert``. ``carrier`` changes the trees before they are written, ``shown_model`` is the model
+    that replies name instead of the upstream's.
+
+    ``session`` is for all exchanges of a conversation: a ``Session`` from client to upstream, which
+    has ``model``, ``models`` and ``fail_on``. Requests that are bytes and have no capsule cost what
+    is new in them then.
     """
 
     def __init__(
         self,
         *,
-        client: str,
-        upstream: str,
+        client: str | Dialect,
+        upstream: str | Dialect,
         model: str | None = None,
         models: Models | Mapping[str, Any] | None = None,
         fail_on: Iterable[str] = (),
@@ -106,14 +134,26 @@ class Exchange:
         ids: Callable[[str], str] | None = None,
         key: bytes | None = None,
         capsule_limit: int = capsuling.LIMIT,
+        session: Session | None = None,
+        carrier: Carrier | None = None,
+        shown_model: str | None = None,
     ) -> None:
-        self._client, self._upstream = dialects.get(client), dialects.get(upstream)
+        self._carrier, self._shown_model = carrier, shown_model
+        self._client, self._upstream = _dialect(client), _dialect(upstream)
+        if session is not None and (session.source, session.target) != (self.client, self.upstream):
+            raise Unsupported(f"{session!r} is not one from {self.client} to {self.upstream}")
+        if session is not None:
+            if model is not None or models is not None or fail_on != ():
+                raise Unsupported("model, models and fail_on are those of the session")
+            model, models, fail_on = session.model, session.models, session.fail_on
+        self._session = session
         self._model, self._models = model, given(models)
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self._kept = dict(capsules or {})
         self._key, self._capsule_limit = key, capsule_limit
         self.now, self.ids = now, ids
         self._tree: Request | None = None
+        self._loaded: tuple[Json, Whole | None] | None = None
         self._names: Mapping[str, tuple[str | None, str]] = {}
         self._custom: frozenset[str] = frozenset()
         self._search: frozenset[str] = frozenset()
@@ -121,10 +161,12 @@ class Exchange:
         self._replied: Json = None  # the reply as the client got it
         self._reply_losses: tuple[Loss, ...] = ()
         self._flow: Transcoder | None = None
-        self.asked: Json = None
-        """the request, in the client's dialect"""
-        self.sent: Json = None
-        """the request, in the upstream's dialect; the very same where that is the client's"""
+        self._asked: Json = None  # of a session, which owns it; or that of the caller
+        self._asked_as: bytes | None = None
+        self._sent: Json = None
+        self._sent_as: bytes | None = None
+        self.reply: Response | None = None
+        """a reply that was converted, as the upstream gave it"""
         self.losses: tuple[Loss, ...] = ()
         """what became of the request on its way to the upstream"""
 
@@ -146,7 +188,60 @@ class Exchange:
         """Whether the two dialects differ."""
         return self._client.name != self._upstream.name
 
+    @property
+    def asked(self) -> Json:
+        """The request, in the client's dialect."""
+        if self._asked_as is not None:
+            self._asked, self._asked_as = decode(self._asked_as), None
+        return self._asked
+
+    @asked.setter
+    def asked(self, value: Json) -> None:
+        self._asked, self._asked_as = value, None
+
+    @property
+    def sent(self) -> Json:
+        """The request, in the upstream's dialect; the very same where that is the client's."""
+        if self._sent_as is not None:
+            self._sent, self._sent_as = decode(self._sent_as), None
+        return self._sent
+
+    @sent.setter
+    def sent(self, value: Json) -> None:
+        self._sent, self._sent_as = value, None
+
+    @property
+    def outline(self) -> dict[str, Json]:
+        """The fields of ``sent``; those that a session wrote are encoded (``msgspec.Raw``)."""
+        if self._sent_as is None:
+            return dict(self._sent)
+        raws = _fields(self._sent_as)
+        heavy = {k: memoryview(raw)[:1].tobytes() in (b"{", b"[") for k, raw in raws.items()}
+        return {k: raw if heavy[k] else decode(raw) for k, raw in raws.items()}
+
+    def add(self, fields: Mapping[str, Json]) -> bool:
+        """Add fields to what is sent, where it has none of that name; whether there were any."""
+        known = self.outline
+        more = {key: value for key, value in fields.items() if key not in known}
+        if more and self._sent_as is not None:
+            self._sent_as = encode(known | more)
+        elif more:
+            self.sent = known | more
+        return bool(more)
+
     # -- there ------------------------------------------------------------------------------
+
+    def read(self, doc: Json | bytes) -> Request:
+        """The client's request as a tree, for callers who look at it first.
+
+        ``request`` with the same document must follow; it is not read again.
+        """
+        self._forget()
+        self._loaded = _loaded(doc)
+        tree = self._client.read(self._loaded[0], "request")
+        assert isinstance(tree, Request)
+        self._tree = tree
+        return tree
 
     def request(self, doc: Json | bytes, *, stream: bool | None = None) -> Result:
         """The client's request in the upstream's dialect.
@@ -154,20 +249,26 @@ class Exchange:
         ``stream`` is whether it requests a stream, if that is not in the document but in the path,
         as in Gemini's and Bedrock's APIs.
         """
-        value, halves = _loaded(doc)
+        if self._carrier is None and (found := self._continued(doc, stream)) is not None:
+            return found
+        value, halves = self._loaded if self._loaded is not None else _loaded(doc)
+        read = self._tree if self._loaded is not None else None
+        self._loaded = None
         self._forget()
         log = Ledger(models=self._models, target=self.upstream)
         duplicates.note(doc, value, log)
-        if not self.is_converted and self._model is None:
+        if not self.is_converted and self._model is None and self._carrier is None:
             log.enforce(self._fail_on)
             self.asked, self.sent, self.losses = value, value, tuple(log.losses)
             return Result(value if halves is None else halves.restored(value)[0], self.losses)
-        tree = self._client.read(value, "request")
+        tree = read if read is not None else self._client.read(value, "request")
         assert isinstance(tree, Request)
         if not self.is_converted:
             tree = with_source(tree, value, self._client)
         if self._model is not None:
             tree = with_model(tree, self._model)
+        if self._carrier is not None:
+            tree = self._carrier.request(tree, log)
         if stream is not None:
             tree = replace(tree, params=replace(tree.params, stream=stream or None))
         capsule = self._kept.get(self.upstream) if self.is_converted else None
@@ -187,11 +288,37 @@ class Exchange:
         self.asked, self.sent, self.losses = value, sent, tuple(log.losses)
         return Result(sent, self.losses, restored=tuple(log.restored))
 
+    def _continued(self, doc: Json | bytes, stream: bool | None) -> Result | None:
+        """The request by the session of the conversation, if there is one and it can."""
+        session = self._session
+        if session is None or doc.__class__ is not bytes or not self.is_converted:
+            return None
+        if self._kept.get(self.upstream) is not None:
+            return None
+
+        def change(tree: Tree) -> Tree:
+            assert isinstance(tree, Request)
+            if stream is None:
+                return tree
+            return replace(tree, params=replace(tree.params, stream=stream or None))
+
+        turn = session.turn(doc, change)
+        if turn is None:
+            return None
+        self._forget()
+        assert isinstance(turn.tree, Request)
+        self._tree, self._names = turn.tree, turn.log.tool_names
+        self._custom, self._search = self._written("custom"), self._written("search")
+        self._asked, self._asked_as = turn.value, doc
+        self._sent, self._sent_as = None, turn.data
+        self.losses = (*session.duplicates(doc, turn.value), *turn.log.losses)
+        return Again(turn.data, self.losses)
+
     def _forget(self) -> None:
         """Forget an earlier request and its reply."""
         self._tree, self._names, self._flow = None, {}, None
         self._custom = self._search = frozenset()
-        self._original = self._replied = None
+        self._original = self._replied = self.reply = None
         self.losses = self._reply_losses = ()
         self.__dict__.pop("input_tokens", None)
 
@@ -200,9 +327,9 @@ class Exchange:
         """An estimate of the request's tokens: four characters of text each."""
         tree = self._tree
         if tree is None:
-            if self.asked is None:
+            if self._asked is None:
                 return 0
-            read = self._client.read(self.asked, "request")
+            read = self._client.read(self._asked, "request")
             assert isinstance(read, Request)
             tree = read
         return estimate(tree)
@@ -223,6 +350,7 @@ class Exchange:
             return Result(reply, tuple(log.losses), status=200)
         tree = self._upstream.read(value, "response")
         assert isinstance(tree, Response)
+        self.reply = tree
         reply = self._client.write(self._repeat(self.restore(tree, log), log), log)
         if halves is not None:
             reply = with_halves(reply, halves, False, log)
@@ -239,13 +367,13 @@ class Exchange:
         """
         from .streams.transcoder import Transcoder  # not needed by those who convert documents
 
-        told = {"usage": _asks_for_counts(self.asked), "now": self.now, "ids": self._ids()}
+        told = {"usage": _asks_for_counts(self._asked), "now": self.now, "ids": self._ids()}
         options = told | {"models": self._models} | options
         amend = _Amend(self)
         flow = self._flow = Transcoder(self.upstream, self.client, amend=amend, **options)
         for log in (flow.log, flow.writer.aside):
             self._tell(log)
-        if flow.writer.counts_first and self.asked is not None:
+        if flow.writer.counts_first and self._asked is not None:
             amend.estimate = self._estimate
         return flow
 
@@ -298,7 +426,12 @@ class Exchange:
 
     def restore(self, tree: Response, log: Ledger | None = None) -> Response:
         """A reply with the names and kinds of tools that the client knows."""
-        return restore(tree, self._names, self._custom, log, search=self._search)
+        tree = restore(tree, self._names, self._custom, log, search=self._search)
+        if self._shown_model is not None:
+            tree = replace(tree, model=self._shown_model)
+        if self._carrier is not None:
+            tree = self._carrier.response(tree, log or Ledger())
+        return tree
 
     def _written(self, kind: ToolKind) -> frozenset[str]:
         """The client's tools of a kind, under the names that the upstream knows."""
@@ -308,11 +441,14 @@ class Exchange:
     def _repeat(self, tree: Response, log: Ledger) -> Response:
         """A reply whose settings, where replies repeat them, are those that the client sent."""
         told = tree.echo.fields if tree.echo is not None else {}
-        sent = self.sent if self.sent.__class__ is dict else {}
+        sent = self.sent if told and self.sent.__class__ is dict else {}
         if new := [key for key, value in told.items() if sent.get(key) != value]:
             why = f"settings as {self.upstream} reports them: {', '.join(new)}"
             log.dropped("response.echo", tree.at, why)
-        return replace(tree, echo=self._client.echo(self.asked))
+        echo = self._client.echo(self._asked)
+        if echo is not None and self._asked_as is not None:  # the session's, which nobody changes
+            echo = replace(echo, fields=decode(encode(echo.fields)))
+        return replace(tree, echo=echo)
 
     def _estimate(self, tree: Response, log: Ledger) -> Response:
         if tree.usage is not None:
@@ -381,8 +517,17 @@ class _Amend:
             tree = self.exchange._repeat(event.response, Ledger())
             if self.estimate is not None:
                 tree = self.estimate(tree, self.notes)
+            shown = self.exchange._shown_model
+            if shown is not None:
+                tree = replace(tree, model=shown)
             return (Begin(tree),)
-        return (event,) if self.restorer is None else self.restorer.event(event)
+        events = (event,) if self.restorer is None else self.restorer.event(event)
+        carrier = self.exchange._carrier
+        return events if carrier is None else [carrier.event(each) for each in events]
+
+    def hears(self, index: int) -> bool:
+        carrier = self.exchange._carrier
+        return carrier is not None and carrier.hears(index)
 
     def response(self, tree: Response, log: Ledger) -> Response:
         log.losses += self.notes.losses
@@ -406,6 +551,10 @@ class _CallIds(Container[str]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.ids
+
+
+def _dialect(given: str | Dialect) -> Dialect:
+    return given if isinstance(given, Dialect) else dialects.get(given)
 
 
 def _asks_for_counts(asked: Json) -> bool:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -181,14 +181,28 @@ class Ids:
         return lambda prefix: next(left.get(prefix, iter(())), None) or self(prefix)
 
 
+class Objects(dict[str, dict[str, Any]]):
+    """Argument texts that are JSON objects without a loss, and these; and those of last time."""
+
+    last: dict[str, dict[str, Any]]
+
+    def __init__(self, last: Objects | None = None) -> None:
+        self.last = {} if last is None else last
+        if last is not None:
+            last.last = {}  # what was not asked for since is forgotten
+
+
 class Ledger:
     """Collects losses in the order in which they happen; has the caller's clock and ids."""
 
     __slots__ = (
+        "embedded",
+        "embeds",
         "ids",
         "losses",
         "models",
         "now",
+        "objects",
         "own_names",
         "restored",
         "restores",
@@ -221,6 +235,12 @@ class Ledger:
         """whether a capsule is opened after the writer: signed reasoning may be restored"""
         self.restored: list[Restored] = []
         """what came from a capsule"""
+        self.objects: Objects | None = None
+        """arguments of calls that are known as objects, in a session"""
+        self.embeds = False
+        """whether JSON text may stand in the document (``msgspec.Raw``): its bytes are wanted"""
+        self.embedded = False
+        """whether there is such a text in it"""
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""

@@ -82,11 +82,10 @@ class Leaf(
 class Extras(Leaf, frozen=True):
     """What the tree has no name for: verbatim in the same dialect, a loss in others.
 
-    ``fields`` are unknown keys; each is a loss in other dialects. ``blanks`` are keys without
-    content (null, an empty list where absence means the same). ``spelling`` tells which of several
-    equivalent forms the document used (a string or a list of one text). These two are
-    restored in the same dialect and mean nothing anywhere else; dialects that copy the form of a
-    document from the document itself have none (``Dialect.spells``). ``inner`` names the fields
+    ``fields`` are unknown keys; each is a loss in other dialects. ``spelling`` tells which of
+    several equivalent places the source used, where its servers want it back in the same place
+    (``reasoning`` or ``reasoning_content``); it means nothing in other dialects. The form of a
+    document is copied from the document itself (``core.source``). ``inner`` names the fields
     that are what is left of an object, so that a loss is one of its keys and not the whole of it.
     ``signature`` is what the provider signed of the node itself, a call or a text, and wants back
     with it.
@@ -94,7 +93,6 @@ class Extras(Leaf, frozen=True):
 
     dialect: str
     fields: dict[str, Json] = {}
-    blanks: dict[str, Json] = {}
     spelling: dict[str, Json] = {}
     inner: tuple[str, ...] = ()
     signature: Signature | None = None

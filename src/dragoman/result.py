@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .core.reading import encode
+from .core.reading import decode, encode
 from .ledger import Loss, Restored
 from .model import Json
 
@@ -13,10 +13,11 @@ from .model import Json
 class Result:
     """A document, and every loss of its conversion.
 
-    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` lists
-    every place that came from a capsule, which is untrusted without a key. ``read`` is the source,
-    bytes and their value, and the target: duplicate keys are looked for only when ``losses`` is
-    read, and until then it is kept.
+    ``document`` may hold parts as JSON text (``msgspec.Raw``), where it ``embeds`` them; they are
+    parsed when somebody asks for it. ``status`` is the HTTP status that goes with the reply of an
+    ``Exchange``. ``restored`` lists every place that came from a capsule, which is untrusted
+    without a key. ``read`` is the source, bytes and their value, and the target: duplicate keys are
+    looked for only when ``losses`` is read, and until then it is kept.
 
     A result unpacks into the two that most callers want:
 
@@ -25,7 +26,7 @@ class Result:
     {'model': 'm'}
     """
 
-    __slots__ = ("_losses", "_read", "capsule", "document", "restored", "status")
+    __slots__ = ("_embeds", "_losses", "_read", "_written", "capsule", "restored", "status")
 
     def __init__(
         self,
@@ -36,13 +37,26 @@ class Result:
         restored: tuple[Restored, ...] = (),
         *,
         read: tuple[bytes, Json, str] | None = None,
+        embeds: bool = False,
     ) -> None:
-        self.document = document
+        self._written = document
+        self._embeds = embeds
         self._losses = losses
         self._read = read
         self.capsule = capsule
         self.status = status
         self.restored = restored
+
+    @property
+    def document(self) -> Json:
+        """The document, as plain values; of a stream its bytes."""
+        if self._embeds:
+            self._written, self._embeds = decode(encode(self._written)), False
+        return self._written
+
+    @document.setter
+    def document(self, value: Json) -> None:
+        self._written, self._embeds = value, False
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -60,7 +74,7 @@ class Result:
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""
-        return self.document if self.document.__class__ is bytes else encode(self.document)
+        return self._written if self._written.__class__ is bytes else encode(self._written)
 
     def __repr__(self) -> str:
         kinds: dict[str, int] = {}

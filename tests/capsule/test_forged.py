@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator
 from random import Random
@@ -354,12 +356,15 @@ def test_losses_of_a_second_turn_are_reported_like_those_of_the_first() -> None:
 def test_a_key_is_asked_for() -> None:
     document, signed = there(*CHAT, CLAUDE, key=KEY)
     _, unsigned = there(*CHAT, CLAUDE)
-    with pytest.raises(dragoman.CapsuleError, match="not signed"):
-        back(CHAT, document, unsigned, key=KEY)
-    with pytest.raises(dragoman.CapsuleError, match="no key was given"):
-        back(CHAT, document, signed)
-    with pytest.raises(dragoman.CapsuleError, match="not signed with this key"):
-        back(CHAT, document, signed, key=OTHER)
+    for capsule, key, problem in (
+        (unsigned, KEY, "it is not signed, and a key was given"),
+        (signed, None, "it is signed, and no key was given to verify it"),
+        (signed, OTHER, "it was not signed with this key, or was changed afterwards"),
+        (signed | {"mac": 5}, KEY, "it was not signed with this key, or was changed afterwards"),
+    ):
+        with pytest.raises(dragoman.CapsuleError) as caught:
+            back(CHAT, document, capsule, key=key)
+        assert (caught.value.at, caught.value.what) == ("/mac", problem)
     del signed["mac"]
     assert signed == unsigned
 
@@ -386,6 +391,27 @@ def test_half_a_character_can_be_signed() -> None:
     assert result.capsule["mac"] == signing.mac(result.capsule, KEY)
     home = back(CHAT, result.document, result.capsule, key=KEY)
     assert home.document["x_half"] == "\ud83d"
+
+
+@pytest.mark.parametrize("text", ["ä", "\ud83d"], ids=["whole", "half"])
+def test_what_is_signed(text: str) -> None:
+    """JSON with sorted keys and no spaces; half a character as an escape."""
+    capsule = {"mac": "x", "b": [1, 2], "a": {"d": text, "c": None}}
+    spelled = text if text == "ä" else "\\ud83d"
+    said = f'{{"a":{{"c":null,"d":"{spelled}"}},"b":[1,2]}}'.encode()
+    key = KEY[:16]  # as short as it may be
+    wanted = hmac.new(key, b"dragoman capsule\0" + said, hashlib.sha256).hexdigest()
+    assert signing.mac(capsule, key) == wanted
+
+
+def test_what_is_too_deep_cannot_be_signed() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(dragoman.CapsuleError, match="nested too deeply"):
+        signing.mac({"x": deep}, KEY)
+    while deep:  # taking it apart at once would be too deep as well
+        (deep,) = deep
 
 
 def test_an_exchange_refuses_what_it_did_not_sign() -> None:

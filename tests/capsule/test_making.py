@@ -452,6 +452,24 @@ def test_a_system_prompt_in_the_middle_needs_both_its_neighbours() -> None:
     assert "echo" not in carried(chat(HI, own, HI), "openai-chat", "deepseek")
 
 
+def test_replies_with_reasoning_that_became_one_need_a_neighbour_strictly() -> None:
+    """Of the reasoning its gist tells nothing, so what is left of it may look the same."""
+    replies = [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": letter, "signature": f"EqQB{letter}"},
+                {"type": "text", "text": letter},
+            ],
+        }
+        for letter in "ab"
+    ]
+    doc = claude(HI, *replies, HI) | {"model": "claude-sonnet-4-5"}
+    (entry,) = carried(doc, "anthropic-messages", "bedrock-converse")["turns"]
+    assert (entry["at"], entry["strict"]) == (1, 1)
+    assert entry["by"] == [key("user", "Hi")] * 2
+
+
 def test_turns_that_became_one_need_a_neighbour() -> None:
     one, other = ({"role": "user", "content": f"{letter} " * 300} for letter in "ab")
     (entry,) = carried(chat(one, other, HO), "openai-chat", "bedrock-converse")["turns"]
@@ -805,3 +823,10 @@ def test_turns_in_one_list_are_not_looked_at_one_by_one() -> None:
     assert echoing._turns({"a": [1, 2]}, tree, nodes, set()) is None
     empty = (Message("system", (Text(""),), at="/s"), Message("user", (Text("x"),), at="/a/0"))
     assert echoing._turns({"a": [1], "s": ""}, Request("m", empty), empty, set()) is None
+
+
+def test_nothing_is_all_of_nothing_only_of_its_kind() -> None:
+    assert making._is_all({}, {}, set())
+    assert making._is_all([], [], set())
+    assert not making._is_all({}, [], set())
+    assert not making._is_all([], {}, set())

@@ -885,3 +885,14 @@ def test_a_type_that_each_message_has_comes_back() -> None:
         assert all("type" in each for each in home.document["input"])
         named = [str(place) for place in home.restored if place.path.endswith("type")]
         assert len(named) == 2 - len(there.capsule.get("turns", ()))  # type: ignore[union-attr]
+
+
+def test_what_is_restored_in_a_list_of_turns_is_named_by_its_number() -> None:
+    turns = [{"role": "user", "content": "Hi", "own": 1}, {"role": "assistant", "content": "Ho"}]
+    one, other = "openai-chat", "anthropic-messages"
+    there = dragoman.convert(turns, source=one, target=other, facet="messages", carry=True)
+    home = dragoman.convert(
+        there.document, source=other, target=one, facet="messages", capsule=there.capsule
+    )
+    assert home.document == turns
+    assert home.restored == (Restored("turn", "/0"),)

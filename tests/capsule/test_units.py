@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from random import Random
 from typing import Any
 
@@ -787,8 +788,33 @@ def test_arguments_are_spelled_as_they_were() -> None:
     assert text in repr(said_elsewhere)  # no call says it
 
 
+def test_texts_inside_of_arguments_are_found_where_they_stand_whole() -> None:
+    """Each once: not where only the beginning is the same, and not in a second spelling."""
+    first, second = "ä" * units.LONG, "b" * units.LONG
+    gists = [atoms(["call", "f", {"a": [first], "b": second}])]
+    one, other = json.dumps(first, ensure_ascii=False), json.dumps(second)
+    for arguments, parts in (
+        ("{" + one[:-9] + '", ' + one + "}", ["{" + one[:-9] + '", ', [0, 0], "}"]),
+        ("{" + one + json.dumps(first) + "}", ["{", [0, 0], json.dumps(first) + "}"]),
+        ("{" + one + other + "}", ["{", [0, 0], "", [1, 0], "}"]),
+    ):
+        pieces = [["m", False, [arguments, arguments]]]
+        entry = references.shrunk(pieces, gists, {})
+        assert entry == {"put": [["m", False, [{"\0json": parts}, arguments]]]}
+        assert references.expanded(entry["put"], gists, {}) == pieces
+    prose = [["m", False, ["not " + one]]]
+    assert references.shrunk(prose, gists, {}) == {"put": prose}
+
+
+def test_a_text_is_long_enough() -> None:
+    text, short = "x" * units.LONG, "y" * (units.LONG - 1)
+    gists = [atoms(text, short)]
+    entry = references.shrunk([["m", False, [text, short]]], gists, {})
+    assert entry["put"] == [["m", False, [{"\0ref": 0}, short]]]
+
+
 @pytest.mark.parametrize(
-    "put", [{"raw": 5}, {"raw": [[5, True, "x"]]}, {"raw": [["m", False, "x"]]}]
+    "put", [{"raw": 5}, {"raw": {}}, {"raw": [[5, True, "x"]]}, {"raw": [["m", False, "x"]]}]
 )
 def test_what_is_put_is_a_slot_and_its_items(put: Any) -> None:
     with pytest.raises(TypeError):

@@ -39,6 +39,7 @@ DOCUMENTS = [document for case in CASES for document in case.documents]
 
 UNOFFICIAL = {
     ("hosted-web-search-openai", "openai-responses", "text.citations"): "an echoed response",
+    ("icontent-thinking-elsewhere", "icontent", "reasoning.signature"): "signed by another host",
     ("mistral-audio-object", "mistral", "media.type"): "the form of openai-chat",
     ("text-empty", "gemini", "text.empty"): "accepted by some models only",
     ("tool-call-legacy", "openai-chat", "tool_result.name"): "the old role `function`",

@@ -475,9 +475,12 @@ def test_004_inline_parts_that_were_changed_are_written_anew() -> None:
     block = replace(answered.content[0], content=(Text("two"),), is_error=True)
     answered = replace(answered, content=(block,))
     grown = dragoman.write(replace(tree, messages=(called, answered, asked)), CHAT).document
+    function = {"name": "get_weather", "arguments": '{"n":2}'}
+    call = {"id": "c", "type": "function", "function": function}
     assert grown == [
-        assistant(use("c", n=2)),
-        user(result("c", "two") | {"is_error": True}, {"type": "text", "text": "Well?"}),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "[tool error] two"},
+        {"role": "user", "content": "Well?"},
     ]
 
 
@@ -791,9 +794,7 @@ def audit(tree: Any) -> None:
     back = router.read(document, facet)
     if not any(map(testing.is_lossy, log.losses)):
         assert meaning(back) == meaning(tree), json.dumps(document)
-    again = Ledger()
-    assert router.write(back, again) == document
-    assert not again.losses
+    testing.identity(Document("", ROUTER, "", facet, False, document))
 
 
 @relaxed

@@ -12,9 +12,8 @@ import places
 import sdk
 from dragoman import Malformed, Transcoder, check, convert, dialects
 from dragoman.detect import detect
-from dragoman.ledger import Ledger
 from dragoman.streams.framing import framer
-from dragoman.testing import Document, load_corpus
+from dragoman.testing import Document, identity, load_corpus
 
 COHERE = dialects.get("cohere")
 HI: Any = {"role": "user", "content": "Hi"}
@@ -24,12 +23,8 @@ TOOL: Any = {"type": "function", "function": {"name": "f", "parameters": {"type"
 ASKED: Any = {"model": "command-a-03-2025", "messages": [HI]}
 
 
-def same(doc: Any, facet: str) -> bool:
-    log = Ledger()
-    back = COHERE.write(COHERE.read(doc, facet), log)
-    return bool(json.dumps(back, sort_keys=True) == json.dumps(doc, sort_keys=True)) and not (
-        log.losses
-    )
+def comes_back(doc: Any, facet: str) -> None:
+    identity(Document("any", "cohere", "", facet, False, doc))
 
 
 def said(messages: Any, **more: Any) -> tuple[Any, list[str]]:
@@ -112,8 +107,8 @@ def test_no_documents_beside_a_demanded_form() -> None:
     ],
 )
 def test_documents_come_back_as_they_were(documents: Any) -> None:
-    assert same(ASKED | {"documents": documents}, "request")
-    assert same({"model": "m", "messages": [], "documents": documents}, "request")
+    comes_back(ASKED | {"documents": documents}, "request")
+    comes_back({"model": "m", "messages": [], "documents": documents}, "request")
 
 
 @pytest.mark.parametrize("documents", [7, [7], [{}], [{"data": 7}], [{"data": {}, "id": 7}]])
@@ -150,7 +145,7 @@ def test_what_is_no_document(documents: Any) -> None:
     ],
 )
 def test_messages_come_back_as_they_were(message: Any) -> None:
-    assert same([message], "messages")
+    comes_back([message], "messages")
 
 
 def test_a_role_that_nobody_knows() -> None:
@@ -183,7 +178,7 @@ def test_citations_come_back_as_they_were(citations: Any) -> None:
     parts = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "It is."}]
     parts.append({"type": "text", "text": "It was."})
     message = {"role": "assistant", "content": parts, "tool_plan": "It", "citations": citations}
-    assert same({"id": "1", "finish_reason": "COMPLETE", "message": message}, "response")
+    comes_back({"id": "1", "finish_reason": "COMPLETE", "message": message}, "response")
 
 
 # -- requests -------------------------------------------------------------------------------
@@ -235,7 +230,7 @@ def test_names_of_tools() -> None:
     ],
 )
 def test_requests_come_back_as_they_were(more: Any) -> None:
-    assert same(ASKED | more, "request")
+    comes_back(ASKED | more, "request")
 
 
 # -- answers --------------------------------------------------------------------------------
@@ -255,7 +250,7 @@ def test_requests_come_back_as_they_were(more: Any) -> None:
 )
 def test_counts_come_back_as_they_were(usage: Any) -> None:
     message = {"role": "assistant", "content": []}
-    assert same(
+    comes_back(
         {"id": "1", "finish_reason": "COMPLETE", "message": message, "usage": usage}, "response"
     )
 
@@ -277,7 +272,7 @@ def test_counts_come_back_as_they_were(usage: Any) -> None:
 def test_errors(doc: Any, kind: str) -> None:
     tree: Any = COHERE.read(doc, "error")
     assert tree.kind == kind
-    assert same(doc, "error")
+    comes_back(doc, "error")
 
 
 # -- streams --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import dragoman
 from choosing import examples
@@ -129,7 +130,8 @@ def audit(tree: Any, target: str) -> Any:
     lost = [loss for loss in log.losses if testing.is_lossy(loss)]
     assert (meaning(back) == meaning(tree)) is not bool(lost), (document, lost)
     again = Ledger()
-    assert speaker.write(back, again) == document, "what was written is not read as it was"
+    rewritten = speaker.write(back, again)  # the same, perhaps in another form
+    assert meaning(speaker.read(rewritten, facet)) == meaning(back), (document, rewritten)
     assert not again.losses
     return back
 
@@ -335,3 +337,18 @@ def test_the_reason_names_what_a_declaration_does_not_say(
     schema: Json, back: Json, unsaid: list[str]
 ) -> None:
     assert list(left_out(schema, back)) == unsaid
+
+
+def test_an_edited_record_is_cut_where_it_was() -> None:
+    asked = "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n"
+    doc = {"prompt": asked, "completion": "Hello.<end_of_turn>\n", "id": 7}
+    tree: Any = dragoman.read(doc, "functiongemma", facet="request")
+    user, model = tree.messages
+    bye, hey = Message("assistant", (Text("Bye."),)), Message("user", (Text("Hey"),))
+    for turns, changes in (
+        ((user, bye), {"completion": "Bye.<end_of_turn>\n"}),
+        ((hey, model), {"prompt": asked.replace("Hi", "Hey")}),
+        ((hey, bye), {"prompt": asked.replace("Hi", "Hey"), "completion": "Bye.<end_of_turn>\n"}),
+    ):
+        result = dragoman.write(replace(tree, messages=turns), "functiongemma")
+        assert (result.document, result.losses) == ({**doc, **changes}, ())

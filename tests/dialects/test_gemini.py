@@ -152,3 +152,13 @@ def test_many_calls_without_ids_find_their_results() -> None:
     answers = [names[m["tool_call_id"]] for m in messages if m["role"] == "tool"]
     assert len(names) == len(answers) == 2000
     assert sorted(answers) == sorted(f"f{n % 7}" for n in turns)
+
+
+def test_data_in_the_alphabet_for_urls() -> None:
+    """google-genai writes bytes so; other APIs take the usual alphabet only."""
+    part = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAAN-_8"}}
+    document = {"contents": [{"role": "user", "parts": [part]}]}
+    assert convert(document, source="gemini", target="gemini").document == document
+    told = convert(document, source="gemini", target="openai-chat", model="m").document
+    url = told["messages"][0]["content"][0]["image_url"]["url"]
+    assert url == "data:image/png;base64,iVBORw0KGgoAAAAN+/8="

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 import places
 from dragoman import Transcoder, decompose, dialects
 from dragoman.core.reading import as_dict
+from dragoman.core.resuming import Going
 from dragoman.core.turns import mark_custom_results
 from dragoman.core.writing import Writing
 from dragoman.dialects.gemini import DIALECT, Gemini, parts, request, response, stream, tools, turns
@@ -66,7 +67,9 @@ def read_usual_params(doc: dict[str, Json]) -> None:
     return None
 
 
-def write_turns(d: Gemini, messages: Sequence[Message], w: Saying) -> list[Json]:
+def write_turns(
+    d: Gemini, messages: Sequence[Message], w: Saying, go: Going, leading: int
+) -> list[Json]:
     out: list[Json] = []
     called: Called = {}
     results = False

@@ -34,7 +34,8 @@ def test_dates(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "yesterday", "2025-13-01T00:00:00Z", "2025-01-01"])
 def test_what_is_no_date_is_kept(text: str) -> None:
     assert seconds_of(text) is None
-    doc = {"model": "m", "created_at": text, "message": {"role": "assistant", "content": "Hi"}}
+    message = {"role": "assistant", "content": "Hi"}
+    doc = {"model": "m", "created_at": text, "message": message, "done": True}
     assert OLLAMA.write(OLLAMA.read(doc, "response"), Ledger()) == doc
 
 

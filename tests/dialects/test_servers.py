@@ -15,10 +15,9 @@ import dragoman
 from dragoman import Transcoder, dialects, testing
 from dragoman.model import Reasoning, Text, ToolCall
 from dragoman.streams.framing.eventstream import write_frame
+from families import CHAT, RESPONSES
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
-CHAT = ("openai-chat", "azure-openai", "groq", "xai", "vllm", "llama-cpp", "deepseek", "openrouter")
-RESPONSES = ("openai-responses", "open-responses", "copilot")
 
 
 class Row(NamedTuple):
@@ -230,3 +229,42 @@ def test_an_unknown_end_after_whole_calls_asks_to_run_them(
             assert next((each for each in said if each), None) == word, target
         for losses in (result.losses, transcoder.losses):
             assert [loss.path for loss in losses if loss.what == "stop.reason"] == ["/choices/0"]
+
+
+BEDROCK = {"format": "bedrock-openai-responses-v1"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("openai-chat", {"reasoning": "Hm."}),
+        ("openai-chat", {"reasoning_content": "Hm."}),
+        (
+            "openai-chat",
+            {
+                "reasoning_content": "Hm.",
+                "thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}],
+            },
+        ),
+        ("openai-chat", {"provider_specific_fields": {"thought_signatures": ["s"]}}),
+        ("openai-chat", {"function_call": {"name": "f", "arguments": "{}"}}),
+        (
+            "openrouter",
+            {
+                "reasoning_details": [
+                    {"type": "reasoning.summary", "summary": "Hm.", "index": 0, **BEDROCK},
+                    {"type": "reasoning.encrypted", "data": "s", "index": 1, "id": "r", **BEDROCK},
+                ]
+            },
+        ),
+    ],
+)
+def test_a_server_gets_back_what_it_said_in_the_place_where_it_said_it(
+    dialect: str, said: dict[str, Any]
+) -> None:
+    message = {"role": "assistant", "content": "Yes.", **said}
+    response = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    request = {"model": "m", "messages": [{"role": "user", "content": "Really?"}]}
+    result = dragoman.join(request, response, dialect=dialect)
+    assert result.document["messages"][-1] == message
+    assert not result.losses

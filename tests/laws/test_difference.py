@@ -106,10 +106,13 @@ def test_laws_that_fail_print_the_places() -> None:
     anthropic: Document = next(
         d for d in CASE.documents if (d.dialect, d.facet) == ("anthropic-messages", "request")
     )
-    for said in (
-        broken(testing.identity, CHAT),
-        broken(testing.pair, CASE, anthropic, "openai-chat"),
+    for said, place in (
+        (broken(testing.identity, CHAT), "/messages/1/content/1/arguments: "),
+        (
+            broken(testing.pair, CASE, anthropic, "openai-chat"),
+            "/tool_calls/0/function/arguments: ",
+        ),
     ):
-        assert "/tool_calls/0/function/arguments: " in said
+        assert place in said
         assert '-> "{}"' in said
         assert said.count("\n") <= testing.SHOWN

@@ -120,8 +120,8 @@ CASES = {
 def test_002_a_stream_ends_in_the_answer_that_create_gives(
     case: str, caller: str, target: str, way: str
 ) -> None:
-    document = corpus(case, target, "response")
-    sse = dragoman.decompose(document, target)
+    sse = dragoman.decompose(corpus(case, target, "response"), target)
+    document = dragoman.collect(sse, target).document  # in the form that streams have
     with Upstream(document, Tell(awkward(sse))) as upstream:
         with provider(upstream, target, dialect=caller) as talk:
             whole = talk.request(asked(caller))

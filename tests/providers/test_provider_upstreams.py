@@ -209,36 +209,16 @@ def test_the_environment_says_where_and_with_what_key(
     hold(upstream.seen[0], api, stream=False)
 
 
-VENDORS = {
-    "openai-chat": "https://api.openai.com/v1/chat/completions",
-    "openai-responses": "https://api.openai.com/v1/responses",
-    "anthropic-messages": "https://api.anthropic.com/v1/messages",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
-    "bedrock-converse": "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse",
-    "mistral": "https://api.mistral.ai/v1/chat/completions",
-    "ollama": "http://127.0.0.1:11434/api/chat",
-    "cohere": "https://api.cohere.com/v2/chat",
-    "deepseek": "https://api.deepseek.com/chat/completions",
-    "groq": "https://api.groq.com/openai/v1/chat/completions",
-    "openrouter": "https://openrouter.ai/api/v1/chat/completions",
-    "xai": "https://api.x.ai/v1/chat/completions",
-    "vllm": "http://localhost:8000/v1/chat/completions",
-    "llama-cpp": "http://localhost:8080/v1/chat/completions",
-    "copilot": "https://api.githubcopilot.com/responses",
-}
-LOCAL = ("ollama", "vllm", "llama-cpp")
-
-
 @apis
 def test_the_vendors_address_and_a_key_that_is_missing(name: str) -> None:
     dialect, settings = dialects.get(name), {"region": "eu-central-1", "api_version": "1"}
-    if name not in VENDORS:
+    if APIS[name].host is None:
         with pytest.raises(dragoman.Unsupported, match="give url="):
             resolve(dialect, None, KEY, None, settings=settings)
         return
     address = resolve(dialect, None, KEY, None, settings=settings)
-    assert address.url_for("m", stream=False) == VENDORS[name]
-    if name in LOCAL:
+    assert address.url_for("m", stream=False) == APIS[name].address
+    if APIS[name].is_local:
         assert "authorization" not in resolve(dialect, None, None, None).headers
     else:
         with pytest.raises(AuthenticationFailed, match=APIS[name].key_variable or "key="):

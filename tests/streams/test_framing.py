@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman import Malformed
+from dragoman import Malformed, Transcoder
 from dragoman.streams.framing import Frame, Framer, framer, write_frame
 from dragoman.streams.framing.eventstream import write_error
 
@@ -210,6 +210,11 @@ def test_a_last_frame_may_be_as_long_as_the_limit(kind: str, data: bytes) -> Non
     blank = framer(kind, 7)
     assert blank.feed(b"\n\n" + data) == []
     assert blank.feed(b"\n\n") == [("", data.removeprefix(b"data: "))]
+
+
+def test_an_event_with_blank_data_says_nothing_unless_it_is_an_error() -> None:
+    data = b"event: ping\ndata:  \n\ndata:\ndata:\n\nevent: error\ndata:\n\n"
+    assert framer("sse").feed(data) == [("error", b"")]
 
 
 def fill(found: list[Frame], stream: Framer, data: bytes, size: int) -> None:
@@ -480,3 +485,15 @@ def test_where_the_last_whole_binary_frame_ends() -> None:
     assert lines.feed(b'{"a": 1}\n{') == [("", b'{"a": 1}')]
     assert lines.whole(bytearray(b'{"a": 1}\n{'), 0) == 9
     assert lines.close() == [("", b"{")]
+
+
+@pytest.mark.parametrize("ends", ["\n\n\n", "\n\n\n\n\n", "\r\n\r\n\r\n", "\n\n\r"])
+def test_more_blank_lines_than_one_end_an_event_as_well(ends: str) -> None:
+    """An odd number of line feeds leaves one, which is no event and is not looked for again."""
+    chunk = '{"id":"1","choices":[{"index":0,"delta":{"content":"Hi"}}]}'
+    data = "".join(f"data: {chunk}{ends}" for _ in range(3)).encode()
+    for piece in (len(data), 1, 7):
+        flow = Transcoder("openai-chat", "anthropic-messages")
+        heard = [flow.feed(data[i : i + piece]) for i in range(0, len(data), piece)]
+        heard.append(flow.feed(b"data: [DONE]\n\n") + flow.close())
+        assert b"".join(heard).count(b'"text":"Hi"') == 3

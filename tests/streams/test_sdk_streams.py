@@ -82,7 +82,8 @@ def test_the_client_hears_what_was_said(
         rest = tidy(at_rest(document, target))
         heard |= {key: rest[key] for key in ("id", "model", "created") if key in rest}
     assert heard == tidy(dragoman.collect(said, target).document)
-    assert heard == tidy(at_rest(document, target))
+    if target != document.dialect:  # there the document may have another form than its stream
+        assert heard == tidy(at_rest(document, target))
 
 
 @answers

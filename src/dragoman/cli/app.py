@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "migrate": "Convert stored conversations in place, file by file, whole folders of them.",
     "collect": "Collect a stream into the response that it contains.",
     "decompose": "Write a response as a stream.",
+    "serve": "Serve any client with any model: a gateway between dialects.",
     "formats": "List the dialects; with -f and -t, what is lost between these two.",
     "models": "List facts about models; with NAMEs, the facts of these models and their sources.",
     "explain": "Explain a loss code, a rule of check or a pass of repair.",

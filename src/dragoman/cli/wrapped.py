@@ -12,7 +12,9 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -47,14 +49,6 @@ PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 # The end of a host -> whose variant of OpenAI Chat is spoken there.
 COUNTS = re.compile(r"[/:](?:count_?[tT]okens|input_tokens)\b")
 """The reply to such a request is a number of tokens."""
-HOSTS = {
-    "api.mistral.ai": "mistral",
-    "api.groq.com": "groq",
-    "openrouter.ai": "openrouter",
-    "api.x.ai": "xai",
-    "api.deepseek.com": "deepseek",
-    "openai.azure.com": "azure-openai",
-}
 MODEL_KEYS = {"gemini": "model", "bedrock-converse": "modelId"}
 """Where a dialect whose address names the model has it in its documents."""
 # What every capture, pair or HAR has in its bytes; anything else is not parsed once more.
@@ -359,10 +353,22 @@ def dialect_of(url: str, host: str) -> Address | None:
         if seen := pattern.search(path):
             known = seen.groupdict()
             if dialect == "openai-chat":
-                ends = (name for end, name in HOSTS.items() if host.endswith(end))
-                dialect = next(ends, dialect)
+                dialect = next((name for end, name in chat_hosts() if host.endswith(end)), dialect)
             return Address(dialect, known.get("model"), bool(known.get("stream")))
     return None
+
+
+@cache
+def chat_hosts() -> tuple[tuple[str, str], ...]:
+    """The hosts whose Chat Completions are a dialect of their own, as the dialects declare them."""
+    found = [
+        (urlsplit(row.base).hostname or "", name)
+        for name in dialects.names()
+        for row in dialects.get(name).endpoints
+        if row.base and row.path.endswith("/chat/completions") and name != "openai-chat"
+    ]
+    remote = [(host, name) for host, name in found if host != "localhost"]
+    return (*remote, ("openai.azure.com", "azure-openai"))  # every customer has another host there
 
 
 def requested(document: Document, said: Captured, label: str = "") -> Document:

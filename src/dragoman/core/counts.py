@@ -247,7 +247,7 @@ class Counts:
             if "iterations" in extras.fields and "input_tokens" in extras.spelling:
                 why = "the tokens of compaction are added to those of the response"
                 log.approximated("usage.inconsistent", usage.at, why)
-            elif any(count is not None for count in extras.spelling.values()):
+            elif extras.spelling and any(n is not None for n in extras.spelling.values()):
                 why = "the counts contradict each other; sums of their parts are written"
                 log.approximated("usage.inconsistent", usage.at, why)
 

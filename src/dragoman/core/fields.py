@@ -289,13 +289,15 @@ class Fields:
         """The parameters of a document that has none but those that nearly every request has."""
         if not self._rare.isdisjoint(doc):
             return None
-        limit = maybe_int(doc, self._limit, "")
-        return Params(
-            limit,
-            maybe_number(doc, self._heat, ""),
-            stream=maybe_bool(doc, "stream", ""),
-            ats=NOTHING if limit is None else self._ats,
-        )
+        limit, heat, stream = doc.get(self._limit), doc.get(self._heat), doc.get("stream")
+        if limit is not None and limit.__class__ is not int:
+            maybe_int(doc, self._limit, "")  # which says what is wrong
+        if heat is not None and heat.__class__ is not float:
+            maybe_number(doc, self._heat, "")
+        if stream is not None and stream.__class__ is not bool:
+            maybe_bool(doc, "stream", "")
+        ats = NOTHING if limit is None else self._ats
+        return Params(limit, heat, stream=stream, ats=ats)
 
     def read(
         self,

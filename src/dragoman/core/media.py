@@ -26,8 +26,8 @@ KNOWN = frozenset(media_type for _, _, media_type in MAGIC)
 ENDINGS: dict[str, dict[str, str]] = {
     "image": {
         "png": "image/png",
-        "jpg": "image/jpeg",
         "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
         "gif": "image/gif",
         "webp": "image/webp",
     },
@@ -38,8 +38,8 @@ ENDINGS: dict[str, dict[str, str]] = {
         "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         "xls": "application/vnd.ms-excel",
         "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "htm": "text/html",
         "html": "text/html",
+        "htm": "text/html",
         "txt": "text/plain",
         "md": "text/markdown",
     },
@@ -66,7 +66,7 @@ ENDINGS: dict[str, dict[str, str]] = {
         "webm": "audio/webm",
     },
 }
-"""The types of files by the endings of their names."""
+"""The types of files by the endings of their names; of two for one type, the usual one first."""
 
 _PREFIX = 32  # characters of base64: 24 bytes, more than any beginning above
 _ALPHABET = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -79,6 +79,18 @@ def is_base64(data: str) -> bool:
     (True, False, False)
     """
     return len(data) % 4 == 0 and _ALPHABET.fullmatch(data) is not None
+
+
+def standard(data: str) -> str:
+    """Base64 in the usual alphabet, padded; protobuf's JSON takes that for URLs as well.
+
+    >>> standard("-_8"), standard("+/8=")
+    ('+/8=', '+/8=')
+    """
+    if "-" not in data and "_" not in data:
+        return data
+    data = data.replace("-", "+").replace("_", "/")
+    return data + "=" * (-len(data) % 4)
 
 
 def sniff(data: str) -> str | None:
@@ -128,6 +140,11 @@ def type_by_ending(kind: str, address: str) -> str | None:
     """
     name = address.partition("?")[0].rpartition("/")[2]
     return ENDINGS[kind].get(name.rpartition(".")[2].lower())
+
+
+def endings_of(types: dict[str, str]) -> dict[str, str]:
+    """The first ending of each type."""
+    return {media_type: ending for ending, media_type in reversed(types.items())}
 
 
 def kind_of(media_type: str | None) -> MediaKind:

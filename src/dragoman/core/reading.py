@@ -27,14 +27,15 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """What decoding raises when bytes are not the JSON that was asked for."""
 
 
+BYTES = (bytes, bytearray, memoryview)
 LIMIT = 1024 * 1024 * 1024
 """How many bytes a document may have by default."""
 
 
 def load(doc: Json | bytes, limit: int | None = LIMIT) -> Json:
     """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
-    if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
-        if is_longer(doc, limit):
+    if isinstance(doc, BYTES):
+        if limit is not None and len(doc) > limit:
             raise Malformed(f"a document of more than {limit:,} bytes")
         return parse(doc)
     plain(doc)
@@ -43,8 +44,7 @@ def load(doc: Json | bytes, limit: int | None = LIMIT) -> Json:
 
 def is_longer(doc: Json | bytes, limit: int | None) -> bool:
     """Whether a document is one of too many bytes."""
-    raw = isinstance(doc, bytes | bytearray | memoryview)
-    return raw and limit is not None and len(doc) > limit
+    return isinstance(doc, BYTES) and limit is not None and len(doc) > limit
 
 
 def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:

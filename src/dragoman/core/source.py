@@ -67,8 +67,6 @@ def write(dialect: Dialect, tree: Tree, facet: str, log: Ledger) -> Json:
         edited = recognized(edited, read)
     if edited == read:
         return doc
-    if dialect.spells:
-        return dialect.write(edited, log)
     return Writer(dialect, doc, read, edited, facet, log).write()
 
 
@@ -91,7 +89,8 @@ class Writer:
 
     def write_windows(self) -> Json:
         key, listed = self.dialect.history, self.doc.__class__ is list
-        whole = self.doc if listed else self.doc.get(key) if key is not None else None
+        named = key is not None and self.doc.__class__ is dict
+        whole = self.doc if listed else self.doc.get(key) if named else None
         if key is None or whole.__class__ is not list:
             raise Apart
         old, new = self.read.messages, self.edited.messages
@@ -113,9 +112,9 @@ class Writer:
                 parts += self.write_window(whole[window.wire], window, key)
             end = window.wire.stop
         parts += whole[end:]
-        if out.__class__ is list or (listed and out.keys() == {key}):
-            return parts
-        return {**out, key: parts}
+        if out.__class__ is list:
+            return parts if listed else {**self.doc, key: parts}
+        return parts if listed and out.keys() == {key} else {**out, key: parts}
 
     def write_window(self, source: list[Json], window: Window, key: str) -> list[Json]:
         """The root is the same in all of them: only the list is of interest."""
@@ -131,6 +130,8 @@ class Writer:
 
     def merge(self, source: Json, old: Tree, new: Tree) -> Json:
         before, after = self.written(old), self.written(new)
+        if before[0].__class__ is list and source.__class__ is dict:  # a history may be a bare list
+            source = source.get(self.dialect.history, source)
         return self.verified(merged(source, before[0], after[0]), before, after)
 
     def written(self, tree: Tree) -> tuple[Json, Ledger]:
@@ -221,7 +222,7 @@ def divide(
     old: Sequence[Message], new: Sequence[Message], starts: Sequence[int], length: int
 ) -> tuple[Window, list[Window]]:
     """What must be written: the window at the beginning, which may be empty, and the others."""
-    units = settled(units_kept(old, new, starts), new)
+    units = settled(units_kept(old, new, starts), old, new)
     outside = starts.count(OUTSIDE)  # these are always in the first window
     if outside and units and units[0].lo == 0:
         units = units[1:]
@@ -266,11 +267,11 @@ def is_same(one: object, two: object) -> bool:
     return one is two
 
 
-def settled(units: list[Unit], new: Sequence[Message]) -> list[Unit]:
+def settled(units: list[Unit], old: Sequence[Message], new: Sequence[Message]) -> list[Unit]:
     """Without those that belong into a window beside them.
 
-    Results that follow each other may share a turn, and a prompt at the beginning of a window would
-    be taken for that of the conversation.
+    Results that follow each other, or did so, may share a turn, and a prompt at the beginning of a
+    window would be taken for that of the conversation.
     """
     count = -1
     while count != len(units):
@@ -278,22 +279,27 @@ def settled(units: list[Unit], new: Sequence[Message]) -> list[Unit]:
         kept: list[Unit] = []
         for unit in units:
             before = kept[-1] if kept else None
-            results = unit.at and new[unit.at - 1].role == new[unit.at].role == "tool"
+            results = are_results(new, unit.at) or are_results(old, unit.lo)
             if not results or unit.follows(before):
                 kept.append(unit)
         units = kept
         kept = []
         for unit in reversed(units):
             after = kept[-1] if kept else None
-            if unit.end < len(new) and not (after is not None and after.follows(unit)):
-                follows = new[unit.end].role
-                results = follows == new[unit.end - 1].role == "tool"
+            if after is None or not after.follows(unit):
+                follows = new[unit.end].role if unit.end < len(new) else ""
+                results = are_results(new, unit.end) or are_results(old, unit.hi)
                 apart = after is not None and after.at == unit.end
                 if results or (follows in ("system", "developer") and not apart):
                     continue
             kept.append(unit)
         units = kept[::-1]
     return units
+
+
+def are_results(messages: Sequence[Message], index: int) -> bool:
+    """Whether results are on both sides of a place."""
+    return 0 < index < len(messages) and messages[index - 1].role == messages[index].role == "tool"
 
 
 # -- merging ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..model import (
     ToolCall,
     ToolResult,
 )
+from . import media
 from .reading import escape
 from .writing import is_plain_text
 
@@ -120,7 +121,9 @@ def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResul
         if out[index].role != "tool" or not isinstance(result, ToolResult):
             break
         if result.call_id is not None and not holds_all(result):
-            places.setdefault(result.call_id, index)
+            if result.call_id in places and result.call_id in groups:
+                return False  # of which of both they were, nobody can tell
+            places[result.call_id] = index
     order = [places.get(call_id, -1) for call_id in groups]
     if not groups or -1 in order or order != sorted(order) or not all(groups.values()):
         return False
@@ -137,18 +140,7 @@ def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResul
     return True
 
 
-ENDINGS = {
-    "application/pdf": "pdf",
-    "text/plain": "txt",
-    "text/markdown": "md",
-    "text/html": "html",
-    "text/csv": "csv",
-    "application/json": "json",
-    "application/msword": "doc",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-}
+ENDINGS = media.endings_of(media.ENDINGS["document"]) | {"application/json": "json"}
 
 
 def with_extension(name: str, media_type: str | None) -> str:
@@ -233,6 +225,8 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         else:
             lose_fields(candidate.message.extras, candidate.message.at, log)
             lose_fields(candidate.extras, candidate.at, log)
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "a failed response is written as its error only")
         if candidate.stop is not None:
             log.dropped(
                 "stop.reason", candidate.at, "a failed response is written as its error only"

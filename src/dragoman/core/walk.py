@@ -19,9 +19,11 @@ from ..model import (
     Params,
     Reasoning,
     Request,
+    Response,
     Root,
     Signature,
     Stop,
+    Thinking,
     Tool,
     ToolCall,
     ToolChoice,
@@ -101,21 +103,25 @@ def below(tree: S, at: str) -> S:
     return rebuild(tree, change)
 
 
+NOT_COUNTED = Usage(unsaid=("input", "output"))
+
+
 def meaning(tree: S) -> S:
     """What a tree says, without where and how it was said.
 
-    Two documents mean the same if and only if these are equal: places, spellings, blanks and the
+    Two documents mean the same if and only if these are equal: places, spellings and the
     native words are gone; arguments are compared as values; a result that says it did not fail
     says nothing, and neither do empty words of reasoning, an empty title, an empty list of
     tools, a tool that is not strict or not deferred, an image seen as usual, one answer, an answer
-    in text, calls that may be parallel, an answer that is not streamed.
+    in text, calls that may be parallel, an answer that is not streamed, settings of reasoning
+    without any, and a usage without counts.
     """
     return rebuild(unplaced(tree), _meaning)
 
 
 def _meaning(node: Any, at: str) -> Any:
     if isinstance(node, Extras):
-        return replace(node, dialect="", blanks={}, inner=())
+        return replace(node, dialect="", inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
     if isinstance(node, Signature):
@@ -141,6 +147,10 @@ def _meaning(node: Any, at: str) -> Any:
             node = replace(node, output=None)
         if node.stream is False:
             node = replace(node, stream=None)
+        if node.thinking == Thinking():
+            node = replace(node, thinking=None)
+    elif isinstance(node, Response) and node.usage == NOT_COUNTED:
+        node = replace(node, usage=None)
     if isinstance(node, ToolCall) and node.kind == "function":
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
 
-from msgspec import MsgspecError, Struct
+from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import format as squeeze
 from msgspec.structs import replace
 
@@ -20,7 +20,6 @@ from ..model import (
     Json,
     Media,
     Message,
-    Node,
     Refusal,
     Signature,
     Text,
@@ -122,6 +121,8 @@ class Writing:
         "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
         "names", "signed", "times", "unnamed", "waiting",
     )  # fmt: skip
+    counters: ClassVar[tuple[str, ...]] = ()
+    """What else a writer counts in dicts of its own, message by message."""
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
@@ -245,6 +246,45 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     Text that is not a JSON object is not thrown away: it goes under ``arguments``, and the
     ledger says so. So do duplicate keys, which an object cannot hold.
     """
+    known = log.objects
+    if known is None:
+        return _object_of(call, log)
+    text, noted = call.arguments, len(log.losses)
+    value = known.get(text)
+    if value is None:
+        value = known.last.get(text)
+        if value is None:
+            value = _object_of(call, log)
+        if len(log.losses) == noted:  # else there is something to be noted each time
+            known[text] = value
+    return value
+
+
+def json_of(call: ToolCall, log: Ledger) -> Json:
+    """The same for writers that do not look into it: JSON text, where only bytes are wanted.
+
+    Only text that is spelled as we would spell it is embedded, so that the bytes are the same.
+    """
+    if log.embeds:
+        text = call.arguments
+        try:
+            value = decode(text)
+            if value.__class__ is dict:
+                if len(text) < SHORT and text.count(":") == len(value):
+                    return value
+                if (data := text.encode()) == encode(value):
+                    log.embedded = True
+                    return Raw(data)
+        except (MsgspecError, UnicodeError, RecursionError):
+            pass
+    return object_of(call, log)
+
+
+SHORT = 300
+"""How long arguments are of which it is quicker to count the colons than to encode them."""
+
+
+def _object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     text = call.arguments
     try:
         value = decode(text)
@@ -259,13 +299,20 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
         return {"arguments": text}
     # Each entry has a colon: where a text has no more of them than there are entries, none is
     # lost. To count is the quickest for a short text, to encode for a long one.
-    if len(text) < 300 and text.count(":") == len(value):
+    if len(text) < SHORT and text.count(":") == len(value):
         return value
     data, said = encode(value), text.encode()
     # Most models write compact JSON, or compact but for white space: nothing is missing then.
     if data != said and data != squeezed(said) and repeats_a_key(text, value):
         log.approximated("tool_call.arguments", call.at, "duplicate key; the last value is written")
     return value
+
+
+def object_or_text(call: ToolCall, w: Writing) -> Json:
+    """The arguments of a call as an object; in the same dialect, text that is none stays text."""
+    log = w.log.apart() if w.home else w.log
+    value = object_of(call, log)
+    return call.arguments if w.home and log.losses else value
 
 
 def squeezed(said: bytes) -> bytes | None:
@@ -387,10 +434,12 @@ def is_empty_text(block: Block) -> bool:
 def drop_empty_texts(message: Message, log: Ledger) -> Message:
     """The empty texts of a response are the same as none, and read as none."""
     empty = [block for block in message.content if is_empty_text(block)]
+    if not empty:
+        return message  # as most are
     for block in empty:
         log.dropped("text.empty", block.at, "empty text in a response omitted")
     content = (block for block in message.content if not is_empty_text(block))
-    return replace(message, content=tuple(content)) if empty else message
+    return replace(message, content=tuple(content))
 
 
 GOES_ON = ",.;:!?)]}"
@@ -412,11 +461,6 @@ def joint(before: str, after: str, cited: bool) -> str:
 def joined(texts: Iterable[str]) -> str:
     """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
     return "\n\n".join(filter(None, texts))
-
-
-def has_blank(node: Node, key: str) -> bool:
-    """Whether a key was there and null, which is not the same as absent."""
-    return node.extras is not None and key in node.extras.blanks
 
 
 def is_blank(text: str) -> bool:

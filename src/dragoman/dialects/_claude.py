@@ -11,8 +11,10 @@ from ..core import fitting
 from ..core.lowering import thinking
 from ..core.lowering.prefill import is_begun
 from ..core.models import UNKNOWN, Facts, Models
+from ..core.reading import maybe_bool, maybe_dict, maybe_int, maybe_str
+from ..core.writing import Writing
 from ..ledger import Ledger
-from ..model import Json, Message, Params, Request, Text, ToolChoice
+from ..model import Json, Message, Params, Request, Text, Thinking, Tool, ToolChoice
 from ._claude_turns import is_signed
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ WAYS = {
     "between_tools": "between-tools",
 }
 """what Claude's API calls the ways to think -> what the tree calls them"""
+WORDS = {way: word for word, way in WAYS.items()}
 # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024", "`max_tokens`
 # must be greater than `thinking.budget_tokens`", "thinking.disabled.display: Extra inputs are not
 # permitted"
@@ -39,6 +42,7 @@ THINKING = cap.ThinkingForm(
     displays=("summarized", "omitted"),
     shown="summarized",
 )
+MOST_MARKS = 4
 CONTINUE = "Continue."
 """What the user says after an assistant's turn with which the model does not go on."""
 
@@ -49,6 +53,58 @@ def is_claude(model: str | None, models: Models) -> bool:
     if maker is None:
         return model is None or model.startswith("arn:")
     return maker == "anthropic"
+
+
+def read_thinking(doc: dict[str, Json], effort: str | None, at: str) -> Thinking | None:
+    """How the model is asked to think; None where it is in a way that is not known."""
+    way = WAYS.get(str(doc.get("type")))
+    if way is None:
+        return None
+    budget, display = maybe_int(doc, "budget_tokens", at), maybe_str(doc, "display", at)
+    return Thinking(way, effort, budget, display, at=at)  # type: ignore[arg-type]
+
+
+def write_thinking(config: Thinking) -> dict[str, Json] | None:
+    """None where nothing but an effort is asked for."""
+    way = config.mode or (None if config.budget is None else "on")
+    if way is None:
+        return None
+    out: dict[str, Json] = {"type": WORDS[way]}
+    if config.budget is not None:
+        out["budget_tokens"] = config.budget
+    if config.display is not None:
+        out["display"] = config.display
+    return out
+
+
+def read_citable(doc: dict[str, Json], at: str) -> bool | None:
+    """``citations: {"enabled": true}`` of a document."""
+    citations = maybe_dict(doc, "citations", at)
+    return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
+
+
+def write_citable(out: dict[str, Json], citable: bool | None) -> None:
+    if citable is not None:
+        out["citations"] = {"enabled": citable}
+
+
+def as_custom(choice: ToolChoice | None, tools: tuple[Tool, ...] | None) -> ToolChoice | None:
+    """The choice of a freeform tool is one."""
+    if choice is not None and choice.mode == "named":
+        if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
+            return replace(choice, kind="custom")
+    return choice
+
+
+def surplus_marks(to: Dialect, w: Writing) -> list[Json]:
+    """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
+    mark covers the longer prefix.
+    """
+    surplus = [] if w.home else w.marks[:-MOST_MARKS]
+    for _, cache in surplus:
+        why = f"{to.name} allows at most {MOST_MARKS} cache marks; the last ones are kept"
+        w.log.dropped("cache", cache.at, why)
+    return [doc for doc, _ in surplus]
 
 
 LAST_LEFT_OUT = "the last message is omitted; the model continues the turn before it"
@@ -179,7 +235,7 @@ def refusal(way: str, facts: Facts) -> str:
     """https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting"""
     if way == "adaptive":
         return "adaptive thinking is not supported on this model"
-    word = next(kind for kind, name in WAYS.items() if name == way)
+    word = WORDS[way]
     if "adaptive" not in (facts.thinking or ()):
         return f'"thinking.type.{word}" is not supported for this model.'
     return (

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..core.resuming import Scan
 from ..core.signers import signer
 from ..core.turns import SILENCE
-from ..core.writing import is_blank
+from ..core.writing import Writing, is_blank
 from ..ledger import Ledger
-from ..model import Block, Json, Message, Reasoning, Request, Text, ToolCall
+from ..model import Block, Hosted, Json, Message, Raw, Reasoning, Request, Text, ToolCall
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
 
 CLAUDE = "anthropic"
 Is = Callable[[Json], bool]
@@ -29,6 +37,42 @@ PREFILL_WITHOUT_THINKING = (
 )
 
 FINAL_THINKING = "a final assistant turn has no thinking blocks unless thinking is enabled"
+
+
+def prompts(to: Dialect, messages: Sequence[Message], w: Writing) -> int:
+    """How many messages at the beginning are the system prompt; in the same dialect, one at most.
+
+    A turn with fields of its own stays one.
+    """
+    count = 0
+    for message in messages:
+        if message.role != "system" or (w.home and (count or has_fields(to, message))):
+            break
+        count += 1
+    return count
+
+
+def has_fields(to: Dialect, message: Message) -> bool:
+    """Whether a message of this dialect has fields, which only a turn of its own can have."""
+    return message.extras is not None and to.is_home(message.extras.dialect)
+
+
+def calls_last(to: Dialect, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+    """What the assistant says, and then its calls. Text after a call makes it unanswered:
+    "`tool_use` ids were found without `tool_result` blocks immediately after".
+    """
+    said: list[Block] = []
+    calls: list[Block] = []
+    for block in content:
+        if block.__class__ is ToolCall:
+            calls.append(block)
+        elif calls and not w.answer:
+            if not isinstance(block, Hosted | Raw) or to.is_home(block.dialect):  # else dropped
+                w.log.approximated("content.order", block.at, f"tool calls come last in {to.name}")
+            said.append(block)
+        else:
+            (calls if calls else said).append(block)
+    return said + calls
 
 
 def without_final_space(tree: Request, log: Ledger) -> Request:
@@ -54,8 +98,9 @@ def without_final_thinking(tree: Request, log: Ledger) -> Request:
     `thinking`." Turns of the assistant that follow each other are one. A turn whose calls wait for
     their results is not final: the results are still to come.
     """
-    if tree.messages and any(b.__class__ is ToolCall for b in tree.messages[-1].content):
-        return tree
+    for block in tree.messages[-1].content if tree.messages else ():
+        if block.__class__ is ToolCall:
+            return tree
     changed: list[Message] | None = None
     for index in range(len(tree.messages) - 1, -1, -1):
         message = tree.messages[index]
@@ -73,12 +118,12 @@ def without_final_thinking(tree: Request, log: Ledger) -> Request:
     return tree if changed is None else replace(tree, messages=tuple(changed))
 
 
-def apart(tree: Request, log: Ledger) -> Request:
+def apart(tree: Request, to: Dialect, log: Ledger) -> Request:
     """ "If an assistant message contains any thinking blocks, the first block must be `thinking`."
 
     Turns of the assistant that follow each other are one; a user who says nothing is not heard.
     """
-    if not are_signed(tree.messages):
+    if not are_signed(tree.messages, None if to.writes is None else to.writes.signed):
         return tree  # as most are not
     places: set[int] = set()
     begun: bool | None = None  # whether the turn of the assistant that goes on began with thinking
@@ -95,13 +140,18 @@ def apart(tree: Request, log: Ledger) -> Request:
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
 
 
-def are_signed(messages: Sequence[Message]) -> bool:
+def are_signed(messages: Sequence[Message], scan: Scan | None = None) -> bool:
     """Whether Claude signed any of the reasoning."""
-    for message in messages:
+    start, stop = (0, -1) if scan is None else scan.begin(messages)
+    for index, message in enumerate(messages[start:] if start else messages, start):
+        if index == stop and scan is not None:
+            scan.note(index, messages)
         if message.role == "assistant":
             for block in message.content:
                 if block.__class__ is Reasoning and is_signed(block):
                     return True
+    if stop == len(messages) and scan is not None:
+        scan.note(stop, messages)
     return False
 
 

@@ -15,7 +15,6 @@ from ..model import (
     Block,
     Json,
     Message,
-    Node,
     Request,
     Text,
     Tool,
@@ -36,6 +35,11 @@ CONTROL = re.compile(
     rf"|(?:start|end)_of_(?:turn|image)|{FUNCTION})>)"
 )
 """How every token begins that the tokenizer takes for more than text."""
+# In the same dialect, only what would be read otherwise than it was meant is broken.
+TURN_TOKENS = re.compile(r"<(?=(?:start|end)_of_turn>)")
+HEAD_TOKENS = re.compile(r"<(?=(?:(?:start|end)_of_turn|(?:start|end)_function_declaration)>)")
+SAID_TOKENS = re.compile(rf"<(?=(?:(?:start|end)_of_turn|{FUNCTION})>)")
+VALUE_TOKENS = re.compile(rf"<(?=(?:escape|(?:start|end)_of_turn|{FUNCTION})>)")
 
 # Google's own parser takes these and no others; the first character is a letter or "_".
 NAMES: Rule = (r"(?:[A-Za-z_]|(?<=.)[0-9.-])", 1000)
@@ -186,19 +190,3 @@ def left_out(schema: Json, back: Json) -> Iterable[str]:
     elif schema.__class__ is list and back.__class__ is list and len(schema) == len(back):
         for mine, theirs in zip(schema, back, strict=True):
             yield from left_out(mine, theirs)
-
-
-def respelled(dialect: Dialect, node: Node, usual: str, log: Ledger, losses: int) -> str:
-    """A piece as its own source spelled it: then nothing is lost of what it said."""
-    text = said(dialect.spelling(node), "text", usual)
-    if text is not usual:
-        del log.losses[losses:]
-    return text
-
-
-def said(spelling: dict[str, Json], key: str, usual: str) -> str:
-    """A piece as the source spelled it, as long as it still says what it said then."""
-    spelled = spelling.get(key)
-    if spelled.__class__ is list and len(spelled) == 2 and spelled[0] == usual:
-        return str(spelled[1])
-    return usual

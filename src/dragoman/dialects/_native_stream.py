@@ -19,6 +19,7 @@ from ..model import Json, Response
 from ..streams.base import Said, StreamReader, StreamWriter
 from ..streams.events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
 from ..streams.framing import Frame
+from ..streams.splicing import MARKED, Splice, around
 
 decode = msgspec.json.Decoder(Event).decode
 encode = msgspec.json.Encoder().encode
@@ -84,6 +85,7 @@ class NativeReader(StreamReader):
         if said is None:
             said = self.said[key] = Said(self.whole)
         said.add(event.text)
+        self.sink = said.add
 
     def document(self) -> Json | None:
         if not self.events:
@@ -112,6 +114,9 @@ class NativeWriter(StreamWriter):
         return encode(unplaced(event)) + b"\n"
 
     begin = open = delta = cite = signature = close = ping = odd = write
+
+    def splicing(self, event: Delta) -> Splice | None:
+        return around(self.write(replace(event, text=MARKED)))
 
     def end(self, doc: Json) -> bytes:
         return self.write(End(msgspec.convert(doc["tree"], Response)))

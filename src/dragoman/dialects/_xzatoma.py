@@ -17,15 +17,7 @@ from msgspec.structs import replace
 
 from ..core.counts import ALL, INPUT, OUTPUT, Counts
 from ..core.fields import Field, Fields, flag
-from ..core.reading import (
-    as_dict,
-    encode,
-    maybe_dict,
-    maybe_list,
-    maybe_str,
-    need_dict,
-    need_list,
-)
+from ..core.reading import as_dict, encode, maybe_dict, maybe_list, maybe_str, need_dict, need_list
 from ..core.writing import Writing
 from ..errors import Malformed
 from ..ledger import Ledger
@@ -45,9 +37,10 @@ from ..model import (
     ToolCall,
     ToolChoice,
 )
-from ..streams.base import OneByOne, Said, StreamReader, StreamWriter
+from ..streams.base import OneByOne, Said, StreamReader, StreamWriter, remember
 from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
 from ..streams.framing import Frame
+from ..streams.splicing import MARKED, Splice, around, silent
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)
@@ -262,6 +255,7 @@ class MessageReader(StreamReader):
             self.open = (key, self.enter(block, events))
             self.said.setdefault(key, Said(self.whole))
         self.said[key].add(text)
+        self.sink = self.said[key].add
         if text:
             events.append(Delta(self.open[1], text))
 
@@ -341,7 +335,7 @@ class MessageWriter(OneByOne):
     def utter(self, text: str) -> bytes:
         """More of the text; several texts are one, joined with a space."""
         first = not self.texts and "content" in self.spoken
-        self.texts.append(text)
+        remember(self.texts, text)
         self.spoken.add("content")
         said = JOINT + text if first else text
         return frame({"role": "assistant", "content": said})
@@ -351,11 +345,24 @@ class MessageWriter(OneByOne):
         if not text:
             return b""
         first = not self.texts
-        self.texts.append(text)
+        remember(self.texts, text)
         if first and "reasoning" in self.spoken:
             text = APART + text
         self.spoken.add("reasoning")
         return frame({"reasoning": text})
+
+    def splicing(self, event: Delta) -> Splice | None:
+        block = self.block
+        if event.index != self.current or not self.texts:
+            return None
+        if isinstance(block, Reasoning):
+            goes_on = self.part == (event.part, event.place)
+            return around(frame({"reasoning": MARKED})) if goes_on else None
+        if event.place != "text":
+            return None
+        if isinstance(block, ToolCall):
+            return silent(self.texts.append)
+        return around(frame({"role": "assistant", "content": MARKED}))
 
     def quote(self, citation: Citation) -> bytes:
         return b""

@@ -29,6 +29,7 @@ from ..model import (
     Extras,
     Hosted,
     Json,
+    Media,
     Message,
     Node,
     Raw,
@@ -39,7 +40,7 @@ from ..model import (
     ToolResult,
 )
 from .openai_responses import REASONING, OpenAIResponses, items
-from .openai_responses.parts import INPUT, ItemWriting, item_of, write_part
+from .openai_responses.parts import INPUT, ItemWriting, is_item, item_of, write_part
 from .openai_responses.request import FIELDS
 
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
@@ -64,6 +65,7 @@ class Copilot(OpenAIResponses):
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
+    windows = False  # the images of a result follow in a message of the user
     can = replace(
         OpenAIResponses.can,
         choices=replace(OpenAIResponses.can.choices, parallel=cap.NO_MODE),
@@ -98,15 +100,9 @@ class Copilot(OpenAIResponses):
             if between or not after_results or not unhoist(message, out, self.holds_all):
                 out.append(message)
 
-    def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
-        result = super().read_result(doc, kind, at)
-        if doc.get("output").__class__ is list:
-            result = replace(result, extras=self.respell(result.extras, parts=True))
-        return result
-
     def holds_all(self, result: ToolResult) -> bool:
         """Whether the output of a tool is a list of parts, which holds its images, as at OpenAI."""
-        return not self.spelling(result).keys().isdisjoint(("parts", "part"))
+        return any(isinstance(block, Media) for block in result.content)
 
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
         """A message of the assistant; a dummy id in a history says nothing."""
@@ -117,8 +113,7 @@ class Copilot(OpenAIResponses):
             return
         if (extras := first.extras) is not None and "id" in extras.fields:
             fields = {k: v for k, v in extras.fields.items() if k != "id"}
-            extras = replace(extras, fields=fields, blanks=extras.blanks | {"id": made})
-            run[start] = replace(first, extras=extras)
+            run[start] = replace(first, extras=replace(extras, fields=fields))
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -166,7 +161,7 @@ class Copilot(OpenAIResponses):
         for message in messages:
             content = message.content if w.home else self.sendable(message.content, w)
             if message.content and not content:
-                items.note_message(self, message, w)
+                self.lose(message.extras, message.at, w.log)
                 continue
             if message.role != "tool" and hoisted:
                 out += super().write_items(run, w)
@@ -207,12 +202,13 @@ class Copilot(OpenAIResponses):
 
     def only_text(self, block: Block, hoisted: list[Json], w: ItemWriting) -> Block:
         """A result as one text; its images go to a message of the user's after the results."""
-        if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
+        if not isinstance(block, ToolResult) or not block.content or block.kind == "search":
+            return block  # nothing, or definitions of tools
+        first, *rest = block.content
+        if isinstance(first, Text) and not rest:
             return block
-        if block.kind == "search":
-            return block  # definitions of tools
-        if len(block.content) == 1 and isinstance(block.content[0], Text):
-            return block
+        if w.home and not (isinstance(first, Text) and all(isinstance(b, Media) for b in rest)):
+            return block  # texts that cannot become one without a loss
         texts: list[Text] = []
         parts: list[Json] = []
         for part in block.content:
@@ -243,22 +239,19 @@ class Copilot(OpenAIResponses):
             return ()
         return (Text("".join(text.text for text in texts), at=result.at),)
 
-    def begins_item(self, extras: Extras) -> bool:
+    def begins_item(self, extras: Extras | None) -> bool:
         """OpenAI's items stay apart too: each has a phase of its own."""
-        return "item" in extras.spelling and self.knows(extras.dialect)
+        return extras is not None and is_item(extras) and self.knows(extras.dialect)
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """What the assistant said, in the form of an answer; in a history its id is a dummy."""
+        """What the assistant said, in the form of a response; in a history its id is a dummy."""
         first = blocks[0]
-        extras = first.extras
-        if extras is None or not self.knows(extras.dialect) or "item" not in extras.spelling:
-            item = Node()
-        else:
-            item = item_of(first)  # what OpenAI's item says beyond the tree
+        # What OpenAI's item says beyond the tree.
+        item = item_of(first) if self.begins_item(first.extras) else Node()
         named = item.extras is not None and "id" in item.extras.fields
-        if w.home or (w.answer and not named):
+        if w.answer and not named:
             out: dict[str, Json] = super().write_new_item(blocks, w)
-            return out if w.home else self.emit(out, item, w.log)
+            return self.emit(out, item, w.log)
         out = {"type": "message", "id": "", "status": "completed", "role": "assistant"}
         out = self.emit(out | {"content": items.write_spoken(self, blocks, w)}, item, w.log)
         if not w.answer:

@@ -19,20 +19,11 @@ from ..core.fields import Field, strings, text
 from ..core.writing import Names, Writing
 from ..ledger import Ledger
 from ..lint.evidence import Verdict, told_by
-from ..model import (
-    Extras,
-    Json,
-    Message,
-    Reasoning,
-    Request,
-    Thinking,
-    ToolChoice,
-    Usage,
-)
+from ..model import Json, Message, Request, Thinking, ToolChoice, Usage
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOPS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible, compatible, continues
+from .openai_chat.variant import Compatible, compatible, continues, prefixed
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
 MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
@@ -52,6 +43,7 @@ class DeepSeek(Compatible):
     vendor = "deepseek"
     serves = ("deepseek",)
     issuer = "deepseek"
+    windows = False  # the last turn may say that it is the last
     endpoints = compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY")
     enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
     # "unknown variant `developer`, expected one of `system`, `user`, ..."
@@ -84,14 +76,7 @@ class DeepSeek(Compatible):
     # -- requests ---------------------------------------------------------------------------
 
     def read_request(self, doc: Json) -> Request:
-        tree = super().read_request(doc)
-        last = tree.messages[-1] if tree.messages else None
-        if last is None or last.extras is None or last.extras.fields.get("prefix") is not True:
-            return tree
-        rest = {k: v for k, v in last.extras.fields.items() if k != "prefix"}
-        extras = self.respell(replace(last.extras, fields=rest), prefix=True)
-        messages = (*tree.messages[:-1], replace(last, extras=extras))
-        return replace(tree, messages=messages, prefill=True)
+        return prefixed(super().read_request(doc))
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if not self.is_home(tree.dialect) and tree.tool_choice is not None:
@@ -109,23 +94,14 @@ class DeepSeek(Compatible):
         if config.__class__ is not dict or (mode := MODES.get(str(config.get("type")))) is None:
             return said
         taken.add("thinking")
-        spelling = {"thinking": True, "effort": doc.get("reasoning_effort")}
-        extras = self.keep(config, ("type",), spelling)
         effort = None if said is None else said.effort
-        return Thinking(mode, effort, at="/thinking", extras=extras)
+        return Thinking(mode, effort, at="/thinking", extras=self.keep(config, ("type",)))
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        spelling = self.spelling(config)
-        if "thinking" in spelling:
-            kind = "disabled" if config.mode == "off" else "enabled"
-            out["thinking"] = self.emit({"type": kind}, config, w.log)
-            if spelling["effort"] is not None:
-                out["reasoning_effort"] = config.effort or spelling["effort"]
-            return None
-        if config.mode is None or w.home:
-            return super().write_effort(out, config, w)
-        out["thinking"] = {"type": "disabled" if config.mode == "off" else "enabled"}
-        return super().write_effort(out, replace(config, mode=None), w)
+        if config.mode is not None:
+            said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
+            out["thinking"] = self.emit(said, config, w.log) if w.home else said
+        super().write_effort(out, replace(config, mode=None), w)
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -135,16 +111,9 @@ class DeepSeek(Compatible):
         convert-to-deepseek-chat-messages.ts). The model thinks unless it is told not to.
         """
         doc = super().write_assistant(message, w)
-        if doc is not None and not w.home and not w.answer:
+        if doc is not None and not w.answer:
             doc.setdefault(self.thinking_key, "")
         return doc
-
-    def settle(self, message: Message, log: Ledger) -> Message:
-        message = super().settle(message, log)
-        if any(isinstance(block, Reasoning) for block in message.content):
-            return message
-        extras = message.extras or Extras(self.name)
-        return replace(message, extras=replace(extras, blanks={self.thinking_key: ""}))
 
     # -- answers ----------------------------------------------------------------------------
 
@@ -156,20 +125,15 @@ class DeepSeek(Compatible):
         known: dict[str, Json] = details if details.__class__ is dict else {}
         odd = details is not None and details.__class__ is not dict
         if not agrees or odd or (known and known.get("cached_tokens") != hit):
-            usage = super().read_usage(doc, at)
-            return replace(usage, extras=self.respell(usage.extras))
+            return super().read_usage(doc, at)
         rest = {k: v for k, v in doc.items() if k not in (HIT, MISS)}
-        usage = super().read_usage(rest | {key: known | {"cached_tokens": hit}}, at)
-        extras = self.respell(usage.extras, **({} if details else {key: None}))
-        blanks = extras.blanks | {HIT: hit, MISS: miss}
-        if details is None and key in doc:
-            blanks[key] = None
-        return replace(usage, extras=replace(extras, blanks=blanks))
+        return super().read_usage(rest | {key: known | {"cached_tokens": hit}}, at)
 
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
         out = super().write_usage(usage, w)
-        if usage.cache_read is not None and not w.home:
-            out |= {HIT: usage.cache_read, MISS: usage.input_total - usage.cache_read}
+        total, hit = out.get("prompt_tokens"), usage.cache_read
+        if hit is not None and total == usage.input_total and HIT not in out:
+            out |= {HIT: hit, MISS: total - hit}
         return out
 
 

@@ -10,6 +10,7 @@ are dropped. The official form says all of these.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NoReturn
@@ -39,15 +40,19 @@ from ..tools import freeform
 from ._gemma import (
     CALL,
     CALLED,
+    CONTROL,
     DECLARE,
     DECLARED,
     END,
     ESCAPE,
+    HEAD_TOKENS,
+    SAID_TOKENS,
     START,
+    TURN_TOKENS,
+    VALUE_TOKENS,
     Gemma,
     defuse,
     left_out,
-    respelled,
 )
 
 ACCESS = "You have access to the following functions:"
@@ -55,6 +60,7 @@ PARAMETERS = "Parameters:"
 REQUIRED = " (required)"
 ROLES = {"developer": "developer", "user": "user", "model": "assistant"}
 INSTEAD = "; functiongemma, the official format, supports it"
+NO_CALL = f"the conversation does not end in a tool call{INSTEAD}"
 
 
 class FunctionGemmaTeaching(Gemma):
@@ -73,9 +79,8 @@ class FunctionGemmaTeaching(Gemma):
         doc = as_dict(doc, "")
         text = need_str(doc, "text", "")
         messages, tools = self.read_text(text)
-        tree = Request(None, messages, tools or None, dialect=self.name)
-        extras = self.keep(doc, ("text",), self.spell(text, messages, tools))
-        return replace(tree, extras=extras) if extras is not None else tree
+        extras = self.keep(doc, ("text",))
+        return Request(None, messages, tools or None, dialect=self.name, extras=extras)
 
     def read_messages(self, doc: Json) -> History:
         doc = as_dict(doc, "")
@@ -83,19 +88,7 @@ class FunctionGemmaTeaching(Gemma):
         messages, tools = self.read_text(text)
         if tools:
             raise Malformed("a history has no declarations; this is a request", "/text")
-        extras = self.keep(doc, ("text",), self.spell(text, messages, tools))
-        return History(messages, dialect=self.name, extras=extras)
-
-    def spell(
-        self, text: str, messages: tuple[Message, ...], tools: tuple[Tool, ...]
-    ) -> dict[str, Json]:
-        """The text itself, where it is not what would be written."""
-        w = self.writing(Ledger(), self.name)
-        try:
-            usual = self.compose(messages, tools, w)
-        except Unsayable as problem:  # it does not end in a call
-            raise Malformed(problem.what, "/text") from None
-        return {} if usual == text else {"text": [usual, text]}
+        return History(messages, dialect=self.name, extras=self.keep(doc, ("text",)))
 
     def read_text(self, text: str) -> tuple[tuple[Message, ...], tuple[Tool, ...]]:
         messages: list[Message] = []
@@ -114,6 +107,8 @@ class FunctionGemmaTeaching(Gemma):
             else:
                 messages.append(Message(role, texts_of(body), at="/text"))  # type: ignore[arg-type]
             first = False
+        if not messages or messages[-1].role != "assistant":
+            raise Malformed(NO_CALL, "/text")
         return tuple(messages), tools
 
     def read_head(self, body: str, pos: int) -> tuple[tuple[Tool, ...], str]:
@@ -191,16 +186,12 @@ class FunctionGemmaTeaching(Gemma):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        losses = len(log.losses)
         self.lose_settings(tree, w)
-        usual = self.compose(tree.messages, tree.tools or (), w)
-        return self.emit({"text": respelled(self, tree, usual, log, losses)}, tree, log)
+        return self.emit({"text": self.compose(tree.messages, tree.tools or (), w)}, tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        losses = len(log.losses)
-        usual = self.compose(tree.messages, (), w)
-        return self.emit({"text": respelled(self, tree, usual, log, losses)}, tree, log)
+        text = self.compose(tree.messages, (), self.writing(log, tree.dialect))
+        return self.emit({"text": text}, tree, log)
 
     def compose(self, messages: Sequence[Message], tools: Iterable[Tool], w: Writing) -> str:
         """The whole text, line by line."""
@@ -208,7 +199,7 @@ class FunctionGemmaTeaching(Gemma):
         spoken = [message for message in messages if message.role != "tool"]
         if not spoken or spoken[-1].role != "assistant":
             at = spoken[-1].at if spoken else ""
-            raise Unsayable(f"the conversation does not end in a tool call{INSTEAD}", at)
+            raise Unsayable(NO_CALL, at)
         lines: list[str] = []
         count = self.write_head(lines, spoken, tools, w)
         for message in messages:
@@ -235,7 +226,7 @@ class FunctionGemmaTeaching(Gemma):
                 w.log.approximated("message.role", message.at, why)
             if count:
                 self.merge_prompt(message, w.log)
-            texts += self.words(message, w)
+            texts += self.words(message, HEAD_TOKENS, w)
             count += 1
         words = self.join_texts(texts, w.log)
         declared = [self.write_tool(tool, w) for tool in tools]
@@ -254,10 +245,12 @@ class FunctionGemmaTeaching(Gemma):
         lines.append(END)
         return count
 
-    def words(self, message: Message, w: Writing) -> list[tuple[str, str]]:
+    def words(self, message: Message, own: re.Pattern[str], w: Writing) -> list[tuple[str, str]]:
+        """The texts of a message; ``own`` are the tokens that are broken in the same dialect."""
+        control = own if w.home else CONTROL
         self.lose(message.extras, message.at, w.log)
         return [
-            (defuse(text, block.at, w.log), block.at)
+            (defuse(text, block.at, w.log, control), block.at)
             for block in message.content
             if (text := self.plain(block, w.log)) is not None
         ]
@@ -269,7 +262,7 @@ class FunctionGemmaTeaching(Gemma):
         if message.role == "system":
             why = f"{self.name} has one system prompt; written as `developer`"
             w.log.approximated("message.role", message.at, why)
-        words = self.join_texts(self.words(message, w), w.log)
+        words = self.join_texts(self.words(message, TURN_TOKENS, w), w.log)
         if not words and not w.home:
             self.omit_message(message, w.log)
             return
@@ -310,6 +303,8 @@ class FunctionGemmaTeaching(Gemma):
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""
+        if w.home:  # the last one ends it
+            return defuse(text, at, w.log, SAID_TOKENS)
         text = defuse(text, at, w.log)
         if "*/" in text:
             w.log.approximated(
@@ -331,9 +326,10 @@ class FunctionGemmaTeaching(Gemma):
                 "items with commas between them"
             )
             w.log.approximated("tool_call.arguments", call.at, why)
+        control = VALUE_TOKENS if w.home else CONTROL
         fields = [
-            f"{defuse(key, call.at, w.log)}:{ESCAPE}"
-            f"{defuse(say(value, call.at), call.at, w.log)}{ESCAPE}"
+            f"{defuse(key, call.at, w.log, control)}:{ESCAPE}"
+            f"{defuse(say(value, call.at), call.at, w.log, control)}{ESCAPE}"
             for key, value in values.items()
         ]
         return f"{w.tool_name(call.name, call.at)}{{{','.join(fields)}}}"
@@ -352,7 +348,8 @@ class FunctionGemmaTeaching(Gemma):
             lines += say_parameters(tool.schema)
         text = "\n".join(lines[1:])
         self.note_tool(tool, text, w)
-        body = f"{defuse(text, tool.at, w.log)}\n" if text else ""
+        control = HEAD_TOKENS if w.home else CONTROL
+        body = f"{defuse(text, tool.at, w.log, control)}\n" if text else ""
         return f"{lines[0]}\n{body}{DECLARED}"
 
     def note_tool(self, tool: Tool, text: str, w: Writing) -> None:

@@ -33,28 +33,23 @@ class IContentDesign(IContent):
             kinds={"image": IMAGES},
         ),
     )
-    has_instruction = False
+    has_system = True
     has_error = False
-
-    def write_system(self, doc: dict[str, Json], spelling: dict[str, Json]) -> None:
-        doc["speaker"] = "system"
-        if spelling.get("role"):
-            doc["metadata"] = {"role": "system"}
-
-    def write_failed(self, out: dict[str, Json], answer: str) -> None:
-        out["status"] = "error"
 
     def name_result(self, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
         out = super().name_result(result, w)
-        if not w.home:
+        if result.name is None or not w.home:
             del out["toolName"]
         return out
 
     def write_image_or_file(self, block: Media) -> dict[str, Json]:
         source = block.source
-        if source.kind == "url":
-            return {"type": "image", "data": source.value}
-        return {"type": "image", "data": data_uri(source.media_type or "image/*", source.value)}
+        if block.kind != "image" or block.filename is not None:
+            return super().write_image_or_file(block)  # it was read from such a block
+        if source.kind != "url":
+            return {"type": "image", "data": data_uri(source.media_type or "image/*", source.value)}
+        out: dict[str, Json] = {"type": "image", "data": source.value}
+        return out if source.media_type is None else {**out, "mimeType": source.media_type}
 
 
 DIALECT = IContentDesign()

@@ -93,20 +93,14 @@ class LlamaCpp(Continuing):
         if form.__class__ is dict and form.get("type") == "json_object":
             if form.get("schema").__class__ is dict and form["schema"]:
                 taken.add("response_format")
-                extras = self.keep(form, ("type", "schema"), {"beside": True})
+                extras = self.keep(form, ("type", "schema"))
                 return OutputFormat(
                     "schema", schema=form["schema"], at="/response_format", extras=extras
                 )
         elif form is None and schema.__class__ is dict:
             taken.add("json_schema")
-            extras = self.respell(None, key="json_schema")
-            return OutputFormat("schema", schema=schema, at="/json_schema", extras=extras)
+            return OutputFormat("schema", schema=schema, at="/json_schema")
         return super().read_output(doc, taken)
-
-    def write_output(self, form: OutputFormat, w: Writing) -> Json:
-        if "beside" in self.spelling(form):
-            return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
-        return super().write_output(form, w)
 
     def table(self, tree: Request, w: Writing) -> Fields:
         given = tree.params
@@ -116,7 +110,7 @@ class LlamaCpp(Continuing):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         form = tree.params.output
-        if form is None or not ("key" in self.spelling(form) or self.is_bare(form, w)):
+        if form is None or not self.is_bare(form, w):
             return super().write_params(out, tree, w)
         super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
         out["json_schema"] = form.schema

@@ -3,7 +3,7 @@
 What it does differently from its parent: every message says that it is one; there are functions,
 and neither freeform tools nor tools of a provider, unless under the provider's own prefix
 (``acme:search``); names have at most 64 characters; there are penalties, fewer efforts and fewer
-tiers; that an answer is JSON is said by a schema; a stored conversation is continued by its last
+tiers; that a response is JSON is said by a schema; a stored conversation is continued by its last
 answer only. What a server signed is its own, and does not go to OpenAI.
 """
 
@@ -21,15 +21,7 @@ from ..core.walk import rebuild
 from ..core.writing import Names
 from ..ledger import Ledger
 from ..lint.evidence import Verdict, objects, told_by
-from ..model import (
-    Json,
-    Request,
-    Tool,
-    ToolCall,
-    ToolChoice,
-    ToolResult,
-    Tree,
-)
+from ..model import Json, Request, Tool, ToolCall, ToolChoice, ToolResult, Tree
 from ..streams.base import FunctionsOnly, StreamWriter
 from ..tools import freeform
 from .openai_responses import REASONING, THINKING, OpenAIResponses
@@ -86,10 +78,12 @@ class OpenResponses(OpenAIResponses):
         return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def write(self, tree: Tree, log: Ledger) -> Json:
-        if not self.is_home(tree.dialect):
-            return typed(super().write(tree, log))
-        tree = rebuild(tree, lambda node, at: as_function(node))
-        return super().write(tree, log)
+        home = self.is_home(tree.dialect)
+        if home and tree.original is not None:
+            return super().write(tree, log)
+        if home:
+            tree = rebuild(tree, lambda node, at: as_function(node))
+        return typed(super().write(tree, log))
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         writer = super().write_stream(log, home)

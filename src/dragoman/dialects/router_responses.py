@@ -4,13 +4,13 @@ What it does differently from ``openai-responses``, its parent: the system promp
 items as ``system``; every content is a list of parts; a call stands inside the assistant's message
 as ``tool_use``, its arguments an object; all results that follow each other share one message of
 the user's, as ``tool_result``; an image of the assistant's is an ``output_image``; images have no
-detail, nothing bears a cache mark, calls have one id; an answer does not repeat its request, its
+detail, nothing bears a cache mark, calls have one id; a response does not repeat its request, its
 messages have no ids, and one in which nothing is said and nothing called holds
 ``[No response generated]``.
 
 A result has two fields there, whom it answers and what it says, so a failed tool is told by the
 text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, reasoning, settings
-and the items of an answer are those of Responses. At home all is said as it was, in whatever form.
+and the items of a response are those of Responses.
 """
 
 from __future__ import annotations
@@ -48,45 +48,23 @@ from ..lint.rules import (
     string,
     too_long,
 )
-from ..model import (
-    Block,
-    Extras,
-    Json,
-    Media,
-    Message,
-    Raw,
-    Response,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Block, Json, Media, Message, Raw, Response, Text, ToolCall, ToolResult
 from .openai_responses import OpenAIResponses, calls, items
 from .openai_responses import rules as official
 from .openai_responses import sniff as signs
 from .openai_responses.base import ResponsesBase
 from .openai_responses.calls import TOOL_RESULT_KEYS
-from .openai_responses.parts import (
-    INPUT,
-    OUTPUT,
-    ItemWriting,
-    Reader,
-    bare_text,
-    mark,
-    write_media,
-    write_parts,
-)
+from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader, part_of
 from .openai_responses.response import COUNTS
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
 
 SILENCE = "[No response generated]"
-"""What stands where an answer says nothing and calls nothing."""
+"""What stands where a response says nothing and calls nothing."""
 CALL, RESULT = "tool_use", "tool_result"
 CHAT = "openai-chat"
 PASSED = "written unchanged, though router-responses may not support it"
-EASY = "easy-list"
-"""How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
 
 # rule -> its meaning; in quotes the words of the design.
@@ -146,7 +124,8 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)
     history = "input"
-    names_calls = False
+    names_calls = annotates = False
+    listed = True
     counts = Counts(COUNTS.rows)
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
@@ -158,16 +137,14 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
     def read_tool_result(self, doc: dict[str, Json], at: str) -> ToolResult:
         """A result that has a flag for failure is Anthropic's; without, its text tells."""
         if doc.get("is_error") is not None:
-            flagged = super().read_tool_result(doc, at)
-            return replace(flagged, extras=self.respell(flagged.extras, flag=True))
-        spelling: dict[str, Json] = {"part": RESULT}
-        failed, blocks = calls.read_answered(self, doc, "content", at, spelling)
+            return super().read_tool_result(doc, at)
+        failed, blocks = calls.read_answered(self, doc, "content", at)
         return ToolResult(
             maybe_str(doc, "tool_use_id", at),
             blocks,
             failed or None,
             at=at,
-            extras=self.keep(doc, TOOL_RESULT_KEYS, spelling),
+            extras=self.keep(doc, TOOL_RESULT_KEYS),
         )
 
     RESULT_PARTS: ClassVar[dict[str, Reader]] = {
@@ -176,143 +153,55 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
     }
 
     def read_response(self, doc: Json) -> Response:
-        """An answer; one that holds nothing but the words for silence is empty."""
+        """A response; one that holds nothing but the placeholder is empty."""
         if not is_silent(doc):
             return super().read_response(doc)
-        said = doc["output"][-1]
         doc = doc | {"output": doc["output"][:-1]}
         if doc.get("output_text"):
             doc["output_text"] = ""
-        tree = super().read_response(doc)
-        only = tree.candidates[0]
-        only = replace(only, extras=self.respell(only.extras, silence=said))
-        return replace(tree, candidates=(only,))
+        return super().read_response(doc)
 
     # -- conversations ----------------------------------------------------------------------
-
-    def write_conversation(
-        self,
-        out: dict[str, Json],
-        messages: Sequence[Message],
-        spelling: dict[str, Json],
-        w: ItemWriting,
-    ) -> None:
-        super().write_conversation(out, messages, spelling, w)
 
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
     ) -> Sequence[Message]:
         left = super().write_prompt(out, messages, w)
-        if "instructions" in out and not w.home:
+        if "instructions" in out:
             out["system"] = out.pop("instructions")
         return left
 
-    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
-        if w.home:
-            return super().write_items(messages, w)
-        out: list[Json] = []
-        before = None
-        for message in messages:
-            if message.role == "assistant":
-                if before == "assistant":
-                    self.merge_message(message, w.log)
-                items.write_assistant(self, message, out, w)
-            elif message.role == "tool":
-                self.write_results(message, out, w)
-            else:
-                self.write_message(message, out, w)
-            before = message.role
-        return out
-
-    def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
-        if w.home:
-            return super().write_message(message, out, w)
-        items.note_message(self, message, w)
-        if parts := write_parts(self, message.content, w):
-            out.append({"role": message.role, "content": parts})
-        else:
-            self.omit_message(message, w.log)
-        return None
-
     def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         """Results share one message of the user's, in their order."""
-        if w.home:
-            return super().write_results(message, out, w)
         found: list[Json] = []
         super().write_results(message, found, w)
         for doc in found:
-            if doc["type"] != RESULT:
+            if doc.get("type") != RESULT:
                 out.append(doc)  # the result of a freeform call is an item
             elif out and holds(out[-1], RESULT):
                 out[-1]["content"].append(doc)
             else:
                 out.append({"role": "user", "content": [doc]})
-        return None
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
-        if w.home or result.kind == "custom":
+        if result.kind != "function" or (w.home and result.name is not None):
             return super().write_result(result, w)
-        content = calls.mark_parts(self, result, w)
-        said: Json = bare_text(self, content, w)
-        if said is None:
-            said = write_parts(self, content, w)
-            if said and not isinstance(content[0], Text):
-                calls.mark_first(said[0], result, w)
-            said = said or ""
-        self.lose(result.extras, result.at, w.log)
-        return {"type": RESULT, "tool_use_id": w.result_id(result), "content": said}
-
-    def write_tool_result(
-        self, result: ToolResult, spelling: dict[str, Json], w: ItemWriting
-    ) -> Json:
-        """A result as it stood at home."""
-        if "flag" in spelling:
-            return super().write_tool_result(result, spelling, w)
         out: dict[str, Json] = {"type": RESULT}
-        if result.call_id is not None:
-            out["tool_use_id"] = result.call_id
-        content, spelled = calls.mark_parts(self, result, w), spelling.get("content")
-        text = None if spelled == "list" else bare_text(self, content, w)
-        if text is not None:
-            out["content"] = text
-        elif spelled not in ("null", "absent"):
-            out["content"] = write_parts(self, content, w)
+        if result.call_id is not None or not w.home:
+            out["tool_use_id"] = w.result_id(result)
+        out["content"] = calls.write_answered(self, result, w)
         return self.emit(out, result, w.log)
 
     # -- what the assistant says ------------------------------------------------------------
 
-    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
-        """One message, its calls inside; reasoning and freeform calls are items, and part it."""
-        if w.home or w.answer:
-            return super().write_turn(content, out, w)
-        parts: list[Json] = []
-        for block in content:
-            if isinstance(block, Text | Media | ToolResult):
-                self.write_spoken_part(block, parts, w)
-            elif self.is_passed(block):
-                self.write_part(block, parts, w)
-            elif isinstance(block, ToolCall) and block.kind != "custom":
-                parts.append(self.write_call(block, w))
-            elif (doc := items.write_item(self, block, w)) is not None:
-                if parts:
-                    out.append({"role": "assistant", "content": parts})
-                    parts = []
-                out.append(doc)
-        if parts:
-            out.append({"role": "assistant", "content": parts})
-        return None
-
-    def write_spoken_part(self, block: Block, parts: list[Json], w: ItemWriting) -> None:
-        match block:
-            case Text():
-                parts.append(self.write_text(block, OUTPUT, w))
-            case Media(kind="image"):
-                count = len(parts)
-                write_media(self, block, parts, w)
-                for part in parts[count:]:
-                    part["type"] = part["type"].replace("input_image", "output_image")
-            case _:
-                self.omit(block, w.log)
+    def is_part(self, block: Block, w: ItemWriting) -> bool:
+        """In a request, calls and images stand inside a message too; freeform calls do not."""
+        if not w.answer:
+            if isinstance(block, ToolCall):
+                return is_inline(block, w)
+            if self.is_passed(block) or (isinstance(block, Media) and block.kind == "image"):
+                return True
+        return super().is_part(block, w)
 
     def write_part(self, block: Block, out: list[Json], w: Any) -> None:
         """ "Fallback return item": a part that is unknown is passed on as it is."""
@@ -327,21 +216,16 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
         return isinstance(block, Raw) and block.dialect == CHAT and block.code is None
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        if w.home or w.answer or call.kind == "custom":
+        if w.answer or not is_inline(call, w):
             return super().write_call(call, w)
-        out: dict[str, Json] = {"type": CALL, "id": w.call_id(call)}
+        out: dict[str, Json] = {"type": CALL}
+        if call.id is not None or not w.home:
+            out["id"] = w.call_id(call)
         out["name"] = w.tool_name(call.name, call.at)
         out["input"] = object_of(call, w.log)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, f"{self.name} has one id per tool call")
-        self.lose(call.extras, call.at, w.log)
-        return out
-
-    def write_text(self, block: Text, usual: str, w: Any) -> Json:
-        out = super().write_text(block, usual, w)
-        if not (w.home or out.get("annotations")):
-            out.pop("annotations", None)
-        return out
+        return self.emit(out, part_of(self, call), w.log)
 
     def write_image(self, block: Media, w: Any) -> dict[str, Json]:
         out = super().write_image(block, w)
@@ -353,70 +237,50 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         out = super().write_response(tree, log)
-        if self.is_home(tree.dialect):
-            self.write_own_silence(out, tree)
-            return out
-        items = out["output"]
-        if items and items[-1].get("status") == "incomplete":
-            del items[-1]["status"]  # the answer says it for all its items
+        items, home = out["output"], self.is_home(tree.dialect)
+        if not home and items and items[-1].get("status") == "incomplete":
+            del items[-1]["status"]  # the response says it for all its items
         if is_silent(out):
             why = f"{SILENCE!r} means an empty response in {self.name}"
             said = tree.candidates[0]
             at = next((b.at for b in said.message.content if isinstance(b, Text)), said.at)
             log.approximated("message.empty", at, why)
-        elif out["status"] in ENDED and all(item["type"] == "reasoning" for item in items):
+        elif out.get("status") in ENDED and all(i.get("type") == "reasoning" for i in items):
             items.append(said_item([{"type": OUTPUT, "text": SILENCE}]))
-            log.moved(
-                "message.empty",
-                tree.at,
-                f"an empty response is written as {SILENCE!r} in {self.name}",
-            )
+            if "output_text" in out:
+                out["output_text"] = SILENCE
+            if not home:
+                why = f"an empty response is written as {SILENCE!r} in {self.name}"
+                log.moved("message.empty", tree.at, why)
         return out
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """A message of an answer has no id here, so none is made up."""
-        if w.answer and not w.home:
-            return said_item(items.write_spoken(self, blocks, w))
-        return super().write_new_item(blocks, w)
+        """A message of a response has no id here, so none is made up."""
+        out = said_item(items.write_spoken(self, blocks, w))
+        return out if w.answer else {k: v for k, v in out.items() if k != "type"}
 
     def echo(self, request: Json) -> None:
         """A reply does not repeat its request here."""
 
     def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        """An answer need not repeat its request here."""
+        """A response need not repeat its request here."""
         if w.home:
             super().write_echo(out, tree, w)
 
-    def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
-        """The words for silence as the document had them, if there is still silence."""
-        only = tree.candidates[0] if tree.candidates else None
-        said = None if only is None else self.spelling(only).get("silence")
-        if said is not None and all(item.get("type") == "reasoning" for item in out["output"]):
-            out["output"].append(said)
-            if out.get("output_text") == "":
-                out["output_text"] = SILENCE
-
     def settle(self, message: Message, log: Ledger) -> Message:
         """In a history, calls stand inside the message, and have one id."""
-        content: list[Block] = []
-        for block in super().settle(message, log).content:
-            if isinstance(block, ToolCall) and block.kind == "function":
-                joins = bool(content) and items.is_part(self, content[-1], True)
-                block = self.settle_call(block, joins, log)
-            content.append(block)
+        content = [
+            self.settle_call(block, log)
+            if isinstance(block, ToolCall) and block.kind == "function"
+            else block
+            for block in super().settle(message, log).content
+        ]
         return replace(message, content=tuple(content))
 
-    def settle_call(self, call: ToolCall, joins: bool, log: Ledger) -> ToolCall:
-        if "part" in self.spelling(call):
-            return call
+    def settle_call(self, call: ToolCall, log: Ledger) -> ToolCall:
         if call.item_id is not None:
             log.dropped("tool_call.item_id", call.at, f"{self.name} has one id per tool call")
-        fields = {} if call.extras is None else call.extras.fields
-        extras = Extras(self.name, fields, spelling={"part": CALL, "object": True})
-        if not joins:
-            extras = mark(self, extras, None, EASY)
-        arguments = compact(object_of(call, log))
-        return replace(call, arguments=arguments, item_id=None, extras=extras)
+        return replace(call, arguments=compact(object_of(call, log)), item_id=None)
 
     # -- streams ----------------------------------------------------------------------------
 
@@ -426,9 +290,9 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
         return InlineReader(self, whole, is_silent)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .openai_responses.inline_stream import InlineWriter
+        from .openai_responses.write_stream import ResponsesWriter
 
-        return InlineWriter(self, log, home)
+        return ResponsesWriter(self, log, home)
 
     # -- what it rejects, and how to know it ------------------------------------------------
 
@@ -457,13 +321,22 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
             yield e.verdict()
 
 
+def is_inline(call: ToolCall, w: ItemWriting) -> bool:
+    """Whether a call can stand inside a message; of its own, only if that tells all of it."""
+    if call.kind != "function" or not w.home:
+        return call.kind == "function"
+    log = w.log.apart()
+    object_of(call, log)
+    return call.item_id is None and call.namespace is None and not log.losses
+
+
 def said_item(parts: list[Json]) -> dict[str, Json]:
-    """A message of an answer."""
+    """A message of a response."""
     return {"type": "message", "role": "assistant", "content": parts}
 
 
 def is_silent(doc: Json) -> bool:
-    """Whether an answer has nothing but reasoning and, at its end, the words for silence."""
+    """Whether a response has nothing but reasoning and, at its end, the placeholder."""
     output = doc.get("output") if doc.__class__ is dict else None
     if output.__class__ is not list or not output or doc.get("output_text") not in (None, SILENCE):
         return False

@@ -9,9 +9,9 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
+from ._ai_sdk import STOPS
 from .vercel_model import FORMS, RESULTS, VercelModel
 from .vercel_model.parts import FILE_ID
-from .vercel_model.response import STOPS
 
 
 class VercelModelV6(VercelModel):
@@ -35,7 +35,6 @@ class VercelModelV6(VercelModel):
     system_inside = True
     image_parts = True
     references = False
-    file_ids = True
     stops = STOPS.but({}, {"cancelled": "other"})  # an answer cannot be interrupted
     said: ClassVar[dict[str, frozenset[str]]] = {
         **VercelModel.said,

@@ -113,23 +113,20 @@ class VLLM(Continuing):
         else:
             return None
         taken.add(key)
-        return OutputFormat(
-            "schema", schema=schema, at=f"/{key}", extras=self.respell(None, key=key)
-        )
+        return OutputFormat("schema", schema=schema, at=f"/{key}")
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         form = tree.params.output
-        key = None if form is None else self.spelling(form).get("key")
         # "You can only either use constraints for structured outputs or tools, not both."
         named = tree.tool_choice is not None and tree.tool_choice.mode == "named"
         bare = form is not None and self.is_bare(form, w)
         if form is not None and bare and named:
             named_form = name_schema(form, self, w.log)
             tree = replace(tree, params=replace(tree.params, output=named_form))
-        if form is None or not (key or (bare and not named)):
+        if form is None or not bare or named:
             return super().write_params(out, tree, w)
         super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
-        out[key or STRUCTURED] = form.schema if key == GUIDED else {"json": form.schema}
+        out[STRUCTURED] = {"json": form.schema}
         self.lose(form.extras, form.at, w.log)
         return None
 

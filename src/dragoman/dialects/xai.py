@@ -83,32 +83,31 @@ class XAI(Compatible):
         beside = all(count.__class__ is int for count in counts) and sum(counts)
         if reasoning and beside and beside == doc.get("total_tokens"):
             return super().read_usage(doc | {"completion_tokens": answer + reasoning}, at)
-        usage = super().read_usage(doc, at)  # counted as OpenAI does
-        return replace(usage, extras=self.respell(usage.extras, within=None))
+        return super().read_usage(doc, at)  # counted as OpenAI does
 
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
         out = super().write_usage(usage, w)
-        if usage.reasoning and "within" not in self.spelling(usage):
+        if usage.reasoning and out.get("total_tokens") == usage.input_total + usage.output_total:
             out["completion_tokens"] -= usage.reasoning
         return out
 
     def read_error(self, doc: Json) -> Failure:
         if not is_flat(doc):
             return super().read_error(doc)
-        return Failure(
-            CODES.get(doc["code"], "other"),
-            doc["error"],
-            code=doc["code"],
-            dialect=self.name,
-            extras=self.keep(doc, ("code", "error"), {"flat": True}),
-        )
+        extras = self.keep(doc, ("code", "error"))
+        kind = CODES.get(doc["code"], "other")
+        return Failure(kind, doc["error"], code=doc["code"], dialect=self.name, extras=extras)
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
-        home = self.is_home(tree.dialect)
-        if home and "flat" not in self.spelling(tree):
+        if self.is_home(tree.dialect):
+            flat: dict[str, Json] = {"code": tree.code, "error": tree.message}
+            if (
+                tree.type is None
+                and is_flat(flat)
+                and CODES.get(str(tree.code), "other") == tree.kind
+            ):
+                return self.emit(flat, tree, log)
             return super().write_error(tree, log)
-        if home:
-            return self.emit({"code": tree.code, "error": tree.message}, tree, log)
         code = CODE_OF.get(tree.kind, "Unknown error")
         unsaid = tree.kind == "other" and tree.type is not None
         if self.read_error({"code": code, "error": ""}).kind != tree.kind or unsaid:

@@ -19,7 +19,6 @@ from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..model import (
     Block,
-    Extras,
     History,
     Json,
     Message,
@@ -93,8 +92,6 @@ class Xzatoma(Exchanges):
                 calls = maybe_list(doc, "tool_calls", at) or ()
                 called = (self.read_call(c, f"{at}/tool_calls/{i}") for i, c in enumerate(calls))
                 extras = self.keep(doc, ("role", "content", "tool_calls"))
-                if doc.get("tool_calls") == []:
-                    extras = self.respell(extras, calls=[])
                 return Message("assistant", (*said, *called), at=at, extras=extras)
             case _:
                 return Message(role, said, at=at, extras=self.keep(doc, ("role", "content")))
@@ -120,12 +117,8 @@ class Xzatoma(Exchanges):
         doc = as_dict(doc, at)
         inner, where = need_dict(doc, "function", at), f"{at}/function"
         typed = doc.get("type") == "function"  # as in Chat
-        extras = self.keep(
-            doc,
-            ("id", "type") if typed else ("id",),
-            {"type": "function"} if typed else None,
-            partly={"function": ("name", "arguments")},
-        )
+        taken = ("id", "type") if typed else ("id",)
+        extras = self.keep(doc, taken, partly={"function": ("name", "arguments")})
         name, text = need_str(inner, "name", where), need_str(inner, "arguments", where)
         return ToolCall(need_str(doc, "id", at), name, text, at=at, extras=extras)
 
@@ -154,8 +147,7 @@ class Xzatoma(Exchanges):
             raise Malformed(NAMELESS)
         if (mode := MODES.get(word)) is None:
             return ToolChoice("named", word, dialect=self.name)
-        extras = None if mode == word else Extras(self.name, spelling={"word": word})
-        return ToolChoice(mode, dialect=self.name, extras=extras)
+        return ToolChoice(mode, dialect=self.name)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -177,7 +169,7 @@ class Xzatoma(Exchanges):
         texts, calls = self.sort_blocks(message, w)
         if texts:
             doc["content"] = self.join(texts, w)
-        if calls or "calls" in self.spelling(message):
+        if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home:
             self.lose(message.extras, message.at, w.log)
@@ -216,8 +208,8 @@ class Xzatoma(Exchanges):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.as_function(call)
         arguments = call.arguments or "{}" if not w.home else call.arguments
-        out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
-        out["function"] = {"name": call.name, "arguments": arguments}
+        function = {"name": call.name, "arguments": arguments}
+        out: dict[str, Json] = {"id": w.call_id(call), "function": function}
         return self.emit(out, call, w.log)
 
     def write_result(self, result: ToolResult, w: Writing) -> Json:
@@ -262,7 +254,7 @@ class Xzatoma(Exchanges):
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
         self.lose(tree.extras, tree.at, log)
         if tree.mode != "named":
-            return self.spelling(tree).get("word", tree.mode)
+            return tree.mode
         name = tree.name or ""
         if not name:
             raise Unsayable(NAMELESS, tree.at)

@@ -38,7 +38,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "message.role": ("Message.role",),
     "message.name": ("Message.name",),
     "message.id": ("extras",),
-    "message.empty": ("Message", "Text"),
+    "message.empty": ("Message", "Text", "Message.boundary"),
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill", "Message", "Text"),
@@ -75,7 +75,8 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "tool_result.name": ("ToolResult.name",),
     "hosted": ("Hosted",),
     "tool": ("Tool", "Tool.*", "Raw"),
-    "tool.name": ("Tool.name", "ToolCall.name", "ToolChoice.name", "ToolChoice.allowed"),
+    "tool.name": ("Tool.name", "ToolCall.name", "ToolChoice.name", "ToolChoice.allowed",
+                  "ToolResult.name"),
     "tool.namespace": ("Tool.namespace", "Tool.group", "Tool.name", "ToolCall.namespace",
                        "ToolCall.name", "ToolChoice.namespace", "ToolChoice.name",
                        "ToolChoice.allowed", "ToolResult.namespace", "ToolResult.name"),
@@ -140,6 +141,8 @@ def excuses(loss: Loss, change: Change) -> bool:
     """Whether a loss tells of a change."""
     if (loss.kind, loss.what, change.what) == ("invented", "text.empty", "Message"):
         return loss.path == change.at  # it said nothing, and is read back with an empty text
+    if (loss.what, change.what, change.old) == ("message.boundary", "Message", None):
+        return loss.path == change.at  # it said nothing, and is a part of the one before it
     own = HOLDERS.get(loss.what)
     if own is not None and loss.path in change.above and not change.what.startswith(own):
         return True

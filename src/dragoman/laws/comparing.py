@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -47,6 +48,7 @@ from ..model import (
     ToolResult,
     Usage,
 )
+from ..tools.results import NO_RESULT
 
 How: TypeAlias = Literal["gone", "new", "altered"]
 
@@ -452,13 +454,17 @@ def _alike(a: Any, b: Any) -> float:
         case ToolCall():
             score = 1.0 + bool(a.name == b.name) + bool(a.arguments == b.arguments)
             return score + 2.0 * bool(a.id == b.id and a.id is not None)
+        case ToolResult() if _is_made_up(a) != _is_made_up(b):
+            return 0.0
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
             one, other = ("".join(map(_words, x.content)) for x in (a, b))
-            worded = 1.0 if one == other else 0.4 if one and other else 0.6
+            worded = 1.0 if _same_value(one, other) else 0.4 if one and other else 0.6
             named = a.name is not None and a.name == b.name
             score = worded + 2.0 * bool(same_call) + 0.5 * bool(named)
             return score + 1.5 * bool(a.content == b.content)
+        case Reasoning() if a.signature is not None and a.signature == b.signature:
+            return 3.0
         case Text() | Refusal() | Reasoning():
             other = _words(b)
             one = _told(a, other)
@@ -486,11 +492,26 @@ _Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, ToolKind]]
 """The calls by their ids: what they are called in the end, and of what kind they were."""
 
 
+def _is_made_up(result: ToolResult) -> bool:
+    """Whether a result tells that a call has none."""
+    return len(result.content) == 1 and _words(result.content[0]) == _squeezed(NO_RESULT)
+
+
+def _same_value(one: str, other: str) -> bool:
+    """Whether two texts are the same, or the same JSON."""
+    if one == other or one[:1] != "{" or other[:1] != "{":
+        return one == other
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
+
+
 def _results(places: Sequence[Place]) -> dict[str | None, list[int]]:
     """The results by the ids of their calls."""
     found: dict[str | None, list[int]] = {}
     for number, place in enumerate(places):
-        if isinstance(place.said, ToolResult):
+        if isinstance(place.said, ToolResult) and not _is_made_up(place.said):
             found.setdefault(place.said.call_id, []).append(number)
     return found
 
@@ -571,7 +592,8 @@ class _Blocks:
 
     def follow(self) -> None:
         """Results go with their calls, whatever these are called now."""
-        named = {
+        named = {call: call for call in self.calls if call in self.kinds}  # as most stay
+        named |= {
             self.old[i].said.id: self.new[j].said.id
             for i, j in self.there.items()
             if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)

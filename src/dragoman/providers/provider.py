@@ -4,16 +4,18 @@ The caller's dialect and the upstream's are any two of dragoman's. If they are t
 converted: request and response are passed through unchanged.
 
 A provider holds connections and no conversation: the history belongs to the caller, and what the
-history cannot hold is in ``Answer.capsules``. Nothing is retried without ``retries``;
-``ProviderError.retry_after`` is what the upstream asks for.
+history cannot hold is in ``Answer.capsules``. Only with ``remember`` it holds the last requests, so
+that the next ones are converted where they are new (``Sessions``). Nothing is retried without
+``retries``; ``ProviderError.retry_after`` is what the upstream asks for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Any, Self
 
 from .. import dialects
 from ..core import duplicates
@@ -23,6 +25,7 @@ from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
 from ..ledger import Ledger
 from ..model import Json
+from ..session import Sessions
 from .answer import Answer, Ids, history_key, told
 from .client import LIMIT, BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields
@@ -51,7 +54,9 @@ class Provider:
     the time of its reader; all in seconds, and None is no limit. ``limit`` is how many bytes a
     response or a frame may have, decompressed; a stream may have 16 times as many. ``retries`` is
     how often a failed request is sent again, a number or ``Retries``. ``capsule_key`` signs the
-    capsules of responses, and rejects those that it did not sign.
+    capsules of responses, and rejects those that it did not sign. ``remember`` is how many bytes of
+    the last requests are kept in memory, so that each request of a long conversation costs only
+    what is new in it; all that is asked through this provider shares them.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Provider:
         limit: int = LIMIT,
         retries: int | Retries = 0,
         capsule_key: bytes | None = None,
+        remember: int = 0,
     ) -> None:
         self._upstream = dialects.get(upstream)
         self._caller = dialects.get(dialect)
@@ -90,6 +96,12 @@ class Provider:
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self._capsule_key = capsule_key
         self.model = model
+        self._lock = threading.Lock()  # of the sessions, which are for one thread at a time
+        self._sessions: Sessions | None = None
+        if remember and self._caller.model_key and self.dialect != self.upstream:
+            self._sessions = Sessions(
+                source=self.dialect, target=self.upstream, fail_on=self._fail_on, budget=remember
+            )
 
         again = Retries(retries) if isinstance(retries, int) else retries
 
@@ -222,9 +234,7 @@ class Provider:
 
         Whether they were added: the caller, who did not ask, does not get them among the events.
         """
-        asked = exchange.sent
-        exchange.sent = with_missing(asked, stream_fields(self._upstream))
-        return bool(exchange.sent != asked)
+        return exchange.add(stream_fields(self._upstream))
 
     # -- the request ------------------------------------------------------------------------
 
@@ -265,27 +275,43 @@ class Provider:
             raise Unsupported("the request has stream=false; use create() or request() instead")
         if stream and "stream" in stream_fields(self._caller):
             asked["stream"] = True
-        exchange = Exchange(
-            client=self.dialect,
-            upstream=self.upstream,
-            model=None if key else self.model,  # which has no place in the caller's document
-            fail_on=self._fail_on,
-            capsules=capsules,
-            key=self._capsule_key,
-            ids=Ids(),
-        )
-        twice = Ledger(target=exchange.upstream)
+        twice = Ledger(target=self.upstream)
         duplicates.note(document, value, twice)
         twice.enforce(self._fail_on)
-        exchange.request(asked, stream=stream)
+        exchange = self._exchange(asked, capsules, stream)
         exchange.losses = (*twice.losses, *exchange.losses)
         if stream and exchange.is_converted:
-            exchange.sent = with_missing(exchange.sent, stream_fields(self._upstream))
+            exchange.add(stream_fields(self._upstream))
+        return exchange
+
+    def _exchange(
+        self, asked: dict[str, Json], capsules: Mapping[str, Json] | None, stream: bool
+    ) -> Exchange:
+        options: dict[str, Any] = {
+            "client": self.dialect,
+            "upstream": self.upstream,
+            "capsules": capsules,
+            "key": self._capsule_key,
+            "ids": Ids(),
+        }
+        if self._sessions is not None:
+            with self._lock:
+                data = encode(asked)
+                exchange = Exchange(**options, session=self._sessions.session_of(data))
+                try:
+                    exchange.request(data, stream=stream)
+                finally:
+                    self._sessions.shrink()
+            return exchange
+        # A model that has no place in the caller's document is named beside it.
+        options["model"] = None if self._caller.model_key else self.model
+        exchange = Exchange(**options, fail_on=self._fail_on)
+        exchange.request(asked, stream=stream)
         return exchange
 
     def _message(self, exchange: Exchange, *, stream: bool = False) -> Message:
         address, model_key = self._address, self._upstream.model_key
-        document = exchange.sent | self._extra if self._extra else exchange.sent
+        document = exchange.outline | self._extra
         model = document.get(model_key)
         return Message(
             address.url_for(model if isinstance(model, str) else None, stream),
@@ -356,7 +382,3 @@ def with_model_named(document: dict[str, Json], key: str, model: str) -> dict[st
     if document.get(key) is not None:
         return document
     return {key: model} | {k: v for k, v in document.items() if k != key}
-
-
-def with_missing(document: dict[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:
-    return document | {key: value for key, value in fields.items() if key not in document}

@@ -49,6 +49,13 @@ class Secrets:
             text = text.replace(secret, MASK)
         return text
 
+    def hide_bytes(self, data: bytes) -> bytes:
+        """Bytes that pass as they are, with the mask wherever a secret stands in them."""
+        for secret in (*self._texts, *self._heard):
+            if (told := secret.encode()) in data:
+                data = data.replace(told, MASK.encode())
+        return data
+
     def hide_in(self, value: Json) -> Json:
         """A JSON value with the mask wherever a secret stood, in keys as well."""
         if isinstance(value, str):

@@ -27,6 +27,9 @@ same, and no rule is written twice. The stream begins with what the writer at re
 stream tells that it is complete depends on the dialect: a last event, or a stop reason for each
 candidate.
 
+*Splicing* (``dragoman.streams.splicing``): a frame that differs from the one before in its text
+alone is neither read nor written anew.
+
 Memory is bounded: with ``collect=False`` texts are not kept, unless the last event of the target
 repeats the response. ``docs/streams.md`` has the same for users.
 """
@@ -34,7 +37,7 @@ repeats the response. ``docs/streams.md`` has the same for users.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -71,6 +74,7 @@ from .events import (
     Signed,
 )
 from .framing import Frame
+from .splicing import Sink, Splice
 
 TRUNCATED = "the stream ended before the response was complete"
 NOTHING: tuple[Json, ...] = (None, "", [], {})
@@ -121,8 +125,15 @@ class StreamReader:
     others: ClassVar[Keys | None] = None
     """Those of events that are not named; None where such an event stands in the response."""
 
+    varying: ClassVar[Mapping[str, Any]] = {}
+    """Keys of deltas whose values differ from frame to frame, and their types. They say nothing,
+    or the last one counts (``renew``)."""
+
     home = False
     """Whether source and target are the same dialect, where all is written as it was."""
+
+    sink: Sink | None = None
+    """Adds more to the text that the last frame has added to, if it did and gave nothing else."""
 
     def __init__(self, dialect: Dialect, whole: bool = True) -> None:
         self.dialect = dialect
@@ -146,6 +157,9 @@ class StreamReader:
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events of a frame."""
         raise NotImplementedError
+
+    def renew(self, values: Mapping[str, Json]) -> None:
+        """The last values of keys that vary (``streams.splicing``), but for texts and numbers."""
 
     def document(self) -> Json | None:
         """The response document so far; None if nothing has begun."""
@@ -349,6 +363,14 @@ class Said:
         return "".join(self.parts)
 
 
+def remember(texts: list[str], text: str) -> None:
+    """Keep of a text that is written as it comes whether there is any, and whether it is blank."""
+    if not texts:
+        texts.append(text)
+    elif not texts[0] or texts[0].isspace():
+        texts[0] = text or texts[0]
+
+
 def is_complete(text: str) -> bool:
     """Whether argument text is whole: nothing can follow a complete JSON value."""
     try:
@@ -406,6 +428,10 @@ class StreamWriter:
     def write(self, event: Event) -> bytes:
         """The bytes of an event other than the end of the stream."""
         return self.ways[event.__class__](event)
+
+    def splicing(self, event: Delta) -> Splice | None:
+        """How more deltas like this one, which has been written, are written; None: as events."""
+        return None
 
     def begin(self, event: Begin) -> bytes:
         raise NotImplementedError
@@ -592,11 +618,12 @@ class InTurns(StreamWriter):
 class FunctionsOnly(StreamWriter):
     """For dialects with functions only: the text of a custom call is its one argument."""
 
-    wrapped: set[int]
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.wrapped: set[int] = set()
 
     def wrap_freeform(self) -> None:
         """The dialect has functions only; before this call nothing is wrapped."""
-        self.wrapped = set()
         self.ways |= {Open: self.open_wrapped, Delta: self.say_wrapped, Close: self.close_wrapped}
 
     def open_wrapped(self, event: Open) -> bytes:
@@ -715,16 +742,3 @@ class OneByOne(StreamWriter):
         """The signature of reasoning, if it may be written in this dialect."""
         signature = self.signed or block.signature
         return signature if signature is not None and may_open(self.dialect, signature) else None
-
-
-def as_written(tree: Response, written: dict[str, str]) -> Response:
-    """A response whose calls have the exact text of their arguments, by their places."""
-    answer = tree.candidates[0]
-    content = (
-        replace(block, arguments=written.get(block.at, block.arguments))
-        if isinstance(block, ToolCall)
-        else block
-        for block in answer.message.content
-    )
-    answer = replace(answer, message=replace(answer.message, content=tuple(content)))
-    return replace(tree, candidates=(answer,))

@@ -205,7 +205,7 @@ def decompose(response: Response) -> Iterator[Event]:
     for number, candidate in enumerate(response.candidates):
         for block in candidate.message.content:
             yield Open(index, hollow(block), number)
-            yield from _deltas(index, block)
+            yield from deltas(index, block)
             yield Close(index)
             index += 1
     yield End(head) if response.failure is None else Fail(response.failure, head)
@@ -226,7 +226,8 @@ def hollow(block: Block) -> Block:
     return block
 
 
-def _deltas(index: int, block: Block) -> Iterator[Event]:
+def deltas(index: int, block: Block) -> Iterator[Event]:
+    """What fills a block that was opened without the fields that come as deltas."""
     if isinstance(block, Text | Refusal):
         if block.text:
             yield Delta(index, block.text)

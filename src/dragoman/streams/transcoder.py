@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from math import inf
 from typing import Any, Protocol, overload
 
 from msgspec.structs import replace
@@ -28,9 +29,10 @@ from ..model import Failure, History, Json, Response
 from ..result import Result
 from .base import BlankReasoning, Spoken, StreamReader, StreamWriter
 from .candidates import InOrder
-from .events import Cite, End, Event, Fail, Odd, Open
+from .events import Cite, Delta, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
+from .splicing import Shape, Splice, Splicer
 
 _SIGNATURES = ("reasoning", "reasoning.signature")
 _IDS = ("message.id", "reasoning.id", "tool_call.item_id")
@@ -40,6 +42,10 @@ class Amend(Protocol):
     """Changes to a reply whose request is known: to its events, and to the whole response."""
 
     def event(self, event: Event) -> Iterable[Event]: ...
+
+    def hears(self, index: int) -> bool:
+        """Whether it must be told of every delta of a block."""
+        ...
 
     def response(self, tree: Response, log: Ledger) -> Response: ...
 
@@ -90,7 +96,7 @@ class Transcoder:
         self.writer.usage = usage
         whole = collect or self.writer.needs_whole
         self._total = total if whole else None
-        self._fed = 0  # bytes so far
+        self._room = inf if self._total is None else self._total  # bytes that may still come
         self.reader: StreamReader = self.source.stream_reader(whole)
         self.reader.home = self.same
         self._amend = None if self.same else amend
@@ -113,7 +119,9 @@ class Transcoder:
             one = self.target.can.candidates == 1
             self._in_order = InOrder(self._ways, layers, self.reader.numbers, one=one, limit=limit)
         self.limit = limit
-        self._count = 0  # frames so far
+        self._count = 0  # frames so far that were read
+        self._splicer = Splicer(self.reader.varying, limit)
+        self._shape: Shape | None = None  # the next bytes may be one frame that has it
         self.ended = False
         self._refused = False  # the source made no sense
         self.problem: Malformed | None = None  # why not
@@ -122,23 +130,110 @@ class Transcoder:
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; returns the bytes of the target that can be written now."""
+        if self._shape is not None and len(data) <= self._room:
+            written = self._shape.one(data)
+            if written is not None:
+                self._room -= len(data)
+                return data if self.same else written
         out: list[bytes] = []
         if not self.ended:
             try:
-                self.take(self.framed(data), out)
+                self._make_room(data)
+                self._take_bytes(data, out)
             except Malformed as problem:
                 self.refuse(problem, out)
-        return b"".join((self._passed(data), *out)) if self.same else b"".join(out)
+        if not self.same:
+            return b"".join(out)
+        passed = self._passed(data)
+        return b"".join((passed, *out)) if any(out) else passed
 
     def framed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now; ``Malformed`` if there is more than may be kept."""
-        self._fed += len(data)
-        if self._total is not None and self._fed > self._total:
-            raise Malformed(f"a stream of more than {self._total:,} bytes")
+        self._make_room(data)
         return self.frames.feed(data)
+
+    def _make_room(self, data: bytes) -> None:
+        self._room -= len(data)
+        if self._room < 0:
+            raise Malformed(f"a stream of more than {self._total:,} bytes")
+
+    def _take_bytes(self, data: bytes, out: list[bytes]) -> None:
+        """Frames that are complete now: spliced if they can be, else read."""
+        self._shape = None
+        whole = self.frames.cut(data)
+        if whole is None:
+            self._take_payloads(self.frames.feed(data), out)
+        elif len(whole) > self.limit:
+            self.take(self.frames.split(whole) if whole else (), out)
+        else:
+            self._take_whole(whole, out)
+            if not self.ended and not self._tail and self.frames.is_between():
+                self._shape = self._splicer.shape
+                if self._shape is not None:
+                    self._shape.spell(data)
+
+    def _take_whole(self, whole: bytes, out: list[bytes]) -> None:
+        """The bytes of whole frames."""
+        splicer, next_frame, place, size = self._splicer, self.frames.next_frame, 0, len(whole)
+        while place < size and not self.ended:
+            if (shape := splicer.shape) is not None:
+                end, written = shape.run(whole, place)
+                if end > place:
+                    out.append(written)
+                    place = end
+                    continue
+            frame, end = next_frame(whole, place)
+            if frame is not None:
+                self.reader.sink = None
+                events = self._hear(frame, out)
+                if splicer.shape is not None:
+                    splicer.forget()
+                if self.reader.sink is not None and not self.ended:
+                    self._learn(whole[place:end], events)
+            place = end
+
+    def _take_payloads(self, found: list[Frame], out: list[bytes]) -> None:
+        """Frames whose bytes have lengths and checksums in them: what they hold is spliced."""
+        splicer = self._splicer
+        for frame in found:
+            if self.ended:
+                return
+            payload = b"%b:%b" % (frame[0].encode(), frame[1])
+            written = None if splicer.shape is None else splicer.shape.one(payload)
+            if written is not None:
+                out.append(written)
+                continue
+            self.reader.sink = None
+            events = self._hear(frame, out)
+            splicer.forget()
+            if self.reader.sink is not None and not self.ended:
+                self._learn(payload, events)
+
+    def _learn(self, event: bytes, events: Sequence[Event]) -> None:
+        """The shape of a frame that has only added a text may be that of the next ones."""
+        reader, writer = self.reader, self.writer
+        delta = events[0] if len(events) == 1 else None
+        if not isinstance(delta, Delta) or not delta.text or reader.sink is None:
+            return
+        write: Splice | None = None
+        if self._amend is not None and self._amend.hears(delta.index):
+            return
+        if not self.same:
+            if self._ways[Delta] != writer.ways[Delta]:
+                return  # a layer may hold it back
+            write = writer.splicing(delta)
+            if write is None:
+                return
+        self._splicer.learn(event, delta.text, reader.sink, write, reader.renew)
+
+    @property
+    def spliced(self) -> int:
+        """How many frames were spliced (``streams.splicing``)."""
+        return self._splicer.count
 
     def close(self) -> bytes:
         """The source has ended; so does the target. A stream that has ended stays as it is."""
+        self._forget()
         out: list[bytes] = []
         last: list[Frame] = []
         if not self.ended:
@@ -162,6 +257,8 @@ class Transcoder:
     def _passed(self, data: bytes) -> bytes:
         """What is passed through: whole frames, so that an error is never written inside one."""
         tail, start = self._tail, len(self._tail)
+        if not tail and self.frames.whole(data, 0) == len(data):
+            return data
         if self._refused and start > self.limit:
             return b""  # a frame without an end
         tail += data
@@ -172,6 +269,7 @@ class Transcoder:
 
     def fail(self, failure: Failure) -> bytes:
         """The source failed without an error of its own; the target's error is written."""
+        self._forget()
         out: list[bytes] = []
         if not self.ended:
             self.reader.fail(failure)
@@ -201,27 +299,40 @@ class Transcoder:
 
     def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
         """Frames of the source; what they make sayable is appended to ``out``."""
-        if self.ended:
-            return
-        read, ways, say = self._read, self._ways, out.append
+        self._forget()
         for frame in frames:
-            self._count += 1
-            for event in read(frame):
-                way = ways.get(event.__class__)
-                if way is not None:
-                    say(way(event))
-                elif event.__class__ is End or event.__class__ is Fail:
-                    if self.same and self.reader.truncated:
-                        self.ended = self._refused = True  # what comes passes, the error comes last
-                    else:
-                        self._finish(out)
-                    return
+            if self.ended:
+                return
+            self._hear(frame, out)
+
+    def _forget(self) -> None:
+        """The next frame is read, whatever it looks like."""
+        self._shape = None
+        self._splicer.forget()
+
+    def _hear(self, frame: Frame, out: list[bytes]) -> Sequence[Event]:
+        """The events of a frame, which have been written."""
+        ways = self._ways
+        self._count += 1
+        events = self._read(frame)
+        for event in events:
+            way = ways.get(event.__class__)
+            if way is not None:
+                out.append(way(event))
+            elif event.__class__ is End or event.__class__ is Fail:
+                if self.same and self.reader.truncated:
+                    self.ended = self._refused = True  # what comes passes, the error comes last
+                else:
+                    self._finish(out)
+                break
+        return events
 
     def _read_checked(self, frame: Frame) -> Sequence[Event]:
         """The events of a frame; duplicate keys are noted where they occur first."""
         for at in duplicates.frame_pointers(frame[1]):
             if at not in self.twice:
-                why = f"{at} of frame {self._count} is a duplicate key; the last value is read"
+                number = self._count + self.spliced
+                why = f"{at} of frame {number} is a duplicate key; the last value is read"
                 self.twice[at] = why
                 if not self.same:
                     self.log.dropped(duplicates.CODE, "", why)
@@ -231,7 +342,11 @@ class Transcoder:
         """The events of a frame, with what is known of the request."""
         assert self._amend is not None
         amended = self._amend.event
-        return [said for event in self.reader.read(frame) for said in amended(event)]
+        events = self.reader.read(frame)
+        said = [said for event in events for said in amended(event)]
+        if len(said) != 1 or said[0] is not events[0]:
+            self.reader.sink = None
+        return said
 
     def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:
@@ -257,7 +372,7 @@ class Transcoder:
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Invalid bytes are a failure of the source."""
         where = f" - at {problem.at}" if problem.at else ""
-        message = f"frame {self._count} of the stream: {problem.what}{where}"
+        message = f"frame {self._count + self.spliced} of the stream: {problem.what}{where}"
         self.problem = problem
         self.reader.fail(Failure("server", message))
         if self.same:

@@ -19,14 +19,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
 from ..core.reading import escape
+from ..core.resuming import Scan
 from ..ledger import Ledger
 from ..model import Block, Message, Request, Text, ToolCall, ToolResult
 from . import pairing
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
 
 Placed: TypeAlias = tuple[int, ToolCall]
 """A call with the number of its message."""
@@ -35,21 +39,24 @@ ORPHAN = "[{what} of {call}]"
 """What introduces a result without its call, in the user's words."""
 
 
-def pair_up(tree: Request, target: str, log: Ledger) -> Request:
+def pair_up(tree: Request, to: Dialect, log: Ledger) -> Request:
     """The request with one result for each call, as the target demands."""
-    if fits(tree.messages):
+    if fits(tree.messages, None if to.writes is None else to.writes.paired):
         return tree
     pairs = Pairs(tree.messages)
     if not (pairs.twice or pairs.orphans or pairs.unanswered or pairs.renamed or pairs.guessed):
         return tree
-    return replace(tree, messages=tuple(pairs.repaired(tree.messages, target, log)))
+    return replace(tree, messages=tuple(pairs.repaired(tree.messages, to.name, log)))
 
 
-def fits(messages: Sequence[Message]) -> bool:
+def fits(messages: Sequence[Message], scan: Scan | None = None) -> bool:
     """Whether each turn has its results right after it, as nearly always."""
     waiting: set[str | None] = set()
-    for message in messages:
+    start, stop = (0, -1) if scan is None else scan.begin(messages)
+    for index, message in enumerate(messages[start:] if start else messages, start):
         role = message.role
+        if index == stop and scan is not None and not waiting:
+            scan.note(index, messages)
         if role == "assistant":
             for block in message.content:
                 if block.__class__ is ToolCall:
@@ -63,6 +70,8 @@ def fits(messages: Sequence[Message]) -> bool:
             waiting.remove(result.call_id)
         elif waiting:
             return False
+    if stop == len(messages) and scan is not None and not waiting:
+        scan.note(stop, messages)
     return not waiting
 
 
@@ -265,7 +274,13 @@ def joined_results(first: Message, second: Message, target: str, log: Ledger) ->
     why = f"{target} accepts one result per call; a second one is appended to the first"
     log.approximated("tool_result", second.at, why)
     log.approximated("tool_result", one.at, "a second result of the call is appended to it")
-    lose_extras(second, other, log)
+    lose_details(second, other, log)
+    if other.name not in (None, one.name):
+        why = "a result that is appended to another does not name its tool"
+        log.dropped("tool_result.name", other.at, why)
+    if other.is_error and not one.is_error:
+        why = "one of two results that are joined has failed, so both are written as failed"
+        log.approximated("tool_result.error", other.at, why)
     failed = one.is_error or other.is_error
     content = (*one.content, *other.content)
     return replace(first, content=(replace(one, content=content, is_error=failed),))
@@ -277,7 +292,10 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
     assert isinstance(result, ToolResult)
     why = f"{target} accepts no result without its call; it is written as a user message"
     log.approximated("tool_result", message.at, why)
-    lose_extras(message, result, log)
+    lose_details(message, result, log)
+    if result.kind != "function":
+        why = f"the result of a {result.kind} call is written as a user message"
+        log.approximated("tool_call.kind", result.at, why)
     if result.name is not None:
         why = "a result that is written as a user message does not name its tool"
         log.dropped("tool_result.name", result.at, why)
@@ -290,8 +308,12 @@ def call_of(result: ToolResult) -> str:
     return "a tool call" if result.call_id is None else f"the tool call {result.call_id}"
 
 
-def lose_extras(message: Message, result: ToolResult, log: Ledger) -> None:
-    """What only its dialect knows of a result that is no longer one, and of its message."""
+def lose_details(message: Message, result: ToolResult, log: Ledger) -> None:
+    """What cannot stay with a result that is no longer one: its cache mark, and what only its
+    dialect knows of it and of its message."""
+    if result.cache is not None:
+        why = "a result appended to another or written as a user message has no cache mark"
+        log.dropped("cache", result.cache.at, why)
     for node in (message, result):
         for key in node.extras.fields if node.extras is not None else ():
             why = "a result appended to another or written as a user message has no such field"

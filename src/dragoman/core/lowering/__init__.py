@@ -75,8 +75,9 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
         special = tree.tools and tools.are_special(tree.tools, can)
-        if special or not messages.fit(tree.messages, can, "history"):
-            tree = _request(tree, Messages(to, log, "history", tree.model))
+        passed = None if to.writes is None else to.writes.fitting
+        if special or not messages.fit(tree.messages, can, "history", passed):
+            tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":
@@ -99,16 +100,18 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     return tree
 
 
-def _request(tree: Request, lowering: Messages) -> Request:
+def _request(tree: Request, lowering: Messages, special: bool) -> Request:
     own, named = tree.tools or (), lowering.tools
     brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
-    found = named.begin(own, brought)
+    lowering.calm = not brought
+    whole = special or bool(brought)
+    found = named.begin(own, brought) if whole else named.begin_plain(own)
     said = lowering.all(tree.messages)
     if tree.prefill and (not said or said[-1].at != tree.messages[-1].at):
         roles.omit_prefill(tree.messages[-1], lowering.to, lowering.log)
         tree = replace(tree, prefill=None)
-    written = named.end(found, brought)
+    written = named.end(found, brought) if whole else ()
     choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
-    if tree.tools is None and not written:
+    if not whole or (tree.tools is None and not written):  # the tools stay as they are
         return replace(tree, messages=said, tool_choice=choice)
     return replace(tree, messages=said, tools=written, tool_choice=choice)

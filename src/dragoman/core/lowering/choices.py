@@ -25,6 +25,10 @@ def lower_request(tree: Request, to: Dialect, log: Ledger) -> Request:
         lowered = lower(choice, to, log)
     elif is_said(choice):
         log.dropped("tool_choice", choice.at, f"{to.name} takes no tool choice without tools")
+    if choice.kind == "custom" and to.can.freeform == "wrapped" and choice.mode == "named":
+        if not any(tool.name == choice.name for tool in tree.tools or ()):
+            why = "a freeform tool that the request does not define is chosen as a function"
+            log.approximated("tool_choice", choice.at, why)
     if lowered is None or not is_said(lowered):
         to.lose(choice.extras, choice.at, log)
         lowered = None

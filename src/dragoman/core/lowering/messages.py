@@ -25,6 +25,7 @@ from ...model import (
 )
 from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, Capabilities, Place
 from ..models import UNKNOWN, Facts
+from ..resuming import Scan
 from . import caching, citations, media, order, reasoning, roles, texts
 from .caching import Marked
 from .tools import SEARCH, Tools
@@ -36,9 +37,15 @@ if TYPE_CHECKING:
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
-def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
+def fit(
+    messages: Sequence[Message], can: Capabilities, place: Place, scan: Scan | None = None
+) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    return first_unfit(messages, plan_of(can, place)) is None
+    start, stop = (0, -1) if scan is None else scan.begin(messages)
+    unfit = first_unfit(messages, plan_of(can, place), start)
+    if scan is not None and stop > 0 and (unfit is None or unfit >= stop):
+        scan.note(stop, messages)
+    return unfit is None
 
 
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
@@ -47,15 +54,22 @@ def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int 
     unnamed, developer, item_ids, cited, marked, worded, blank, needed, named = plan.flags
     for index in range(start, len(messages)):
         message = messages[index]
+        role, content = message.role, message.content
         if unnamed and message.name is not None:
             return index
-        if message.role == "developer" and not developer:
+        if role == "developer" and not developer:
             return index
-        rare = rares[message.role]
-        if (ranks := all_ranks[message.role]) and len(message.content) > 1:
-            if not order.is_ordered(message.content, ranks):
+        if len(content) == 1 and (text := content[0]).__class__ is Text:  # as most are
+            if (cited and text.citations) or (marked and text.cache is not None):
                 return index
-        for block in message.content:
+            if worded and (not text.text or (not blank and text.text.isspace())):
+                return index
+            continue
+        rare = rares[role]
+        if (ranks := all_ranks[role]) and len(content) > 1:
+            if not order.is_ordered(content, ranks):
+                return index
+        for block in content:
             if block.__class__ is Text:
                 if (cited and block.citations) or (marked and block.cache is not None):
                     return index
@@ -190,13 +204,33 @@ class Messages:
         self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
         self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
+        self.passed = None if to.writes is None or place != "history" else to.writes.lowered
+        self.calm = True  # no message brings tools, so that each is lowered for itself
+
+    def begin(self, messages: Sequence[Message]) -> tuple[list[Message], int, int]:
+        """What is lowered already, of how many messages, and which place to note."""
+        passed, log = self.passed, self.log
+        if passed is None or not self.calm or self.tools.spaces:
+            self.plain = not self.tools.spaces and not has_namespace(messages)
+            return [], 0, -1
+        first = self.model, frozenset(self.tools.custom), self.tools.search
+        noted = len(log.losses)
+        note = passed.begin(messages, first, log)
+        start, stop = 0 if note is None else len(note.seen), passed.seeing.stop(messages)
+        self.plain = not has_namespace(messages[start:])
+        if not self.plain:
+            del log.losses[noted:]
+            return [], 0, -1
+        return [] if note is None else note.state[:], start, stop if stop > start else -1
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        out: list[Message] = []
         plan = plan_of(self.to.can, self.place)
-        self.plain = not self.tools.spaces and not has_namespace(messages)
+        out, start, stop = self.begin(messages)
         odd: int | None = -1
-        for index, message in enumerate(messages):
+        for index in range(start, len(messages)):
+            message = messages[index]
+            if index == stop:
+                self.note(index, messages, out)
             if self.plain:
                 if odd is not None and odd < index:
                     odd = first_unfit(messages, plan, index)
@@ -212,7 +246,13 @@ class Messages:
                     continue
                 self.to.lose(message.extras, message.at, self.log)
                 roles.omit_message(message, self.to, self.log)
+        if stop == len(messages):
+            self.note(stop, messages, out)
         return tuple(out)
+
+    def note(self, place: int, messages: Sequence[Message], out: list[Message]) -> None:
+        if self.passed is not None and not self.tools.called:
+            self.passed.note(place, messages, out[:], self.log)
 
     def is_told(self, message: Message) -> bool:
         """Whether a message is nothing but blocks of another dialect that others can be told of."""
@@ -252,6 +292,8 @@ class Messages:
                     continue
             if block.__class__ is Reasoning and form is not None:
                 lowered: Sequence[Block] = reasoning.lower(block, form, self)
+                if form.summed_by_id and lowered and out:
+                    reasoning.note_same_id(out[-1], block, self)
             else:
                 lowered = self.block(block, role)
             same = same and len(lowered) == 1 and lowered[0] is block
@@ -445,7 +487,8 @@ class Messages:
 
     def carriers(self, messages: Sequence[Message]) -> Iterator[Raw]:
         """The blocks that bring tools which the target takes only beside the conversation."""
-        for message in messages:
+        start = 0 if self.passed is None else self.passed.known(messages)  # which bring none
+        for message in messages[start:]:
             for block in message.content:
                 if block.__class__ is ToolResult:
                     inner = block.content

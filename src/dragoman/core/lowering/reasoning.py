@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...model import Reasoning, Signature
+from ...model import Block, Reasoning, Signature
 from ..capabilities import ReasoningForm
 from ..signers import signer
 from ..writing import joined
@@ -65,6 +65,13 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
         if signature is block.signature and name is block.id:
             return (block,)
     return (Reasoning(content, summary, signature, name, at=block.at, extras=extras),)
+
+
+def note_same_id(before: Block, block: Reasoning, lowering: Messages) -> None:
+    """Report a block that is read as a part of the one before it, as both have one id."""
+    if block.id is not None and isinstance(before, Reasoning) and before.id == block.id:
+        why = f"reasoning blocks with one id are parts of one in {lowering.to.name}"
+        lowering.log.approximated("text.boundary", block.at, why)
 
 
 def _accepts(signature: Signature, form: ReasoningForm, lowering: Messages) -> bool:

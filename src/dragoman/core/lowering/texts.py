@@ -31,6 +31,8 @@ def drop(text: Text, to: Dialect, log: Ledger) -> None:
     log.dropped("text.empty", text.at, f"{to.name} does not accept {what}")
     if text.cache is not None:
         log.dropped("cache", text.cache.at, "the text that it marks is left out")
+    for cite in text.citations:
+        log.dropped("text.citations", cite.at, "the text that cites is left out")
     to.lose(text.extras, text.at, log)
 
 

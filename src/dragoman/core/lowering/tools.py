@@ -7,7 +7,6 @@ does not rename them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -56,11 +55,16 @@ def omit_tool(tool: Tool, to: Dialect, log: Ledger) -> None:
     )
 
 
-@cache
+RULES: dict[str, Rule] = {}
+
+
 def rule_of(to: Dialect) -> Rule:
-    """What the names of tools may be at the target."""
-    writing = getattr(to, "writing", None)
-    return USUAL if writing is None else writing(Ledger(), None).names.rule
+    """What the names of tools may be at the target; found out once for each."""
+    rule = RULES.get(to.name)
+    if rule is None:
+        writing = getattr(to, "writing", None)
+        rule = RULES[to.name] = USUAL if writing is None else writing(Ledger(), None).names.rule
+    return rule
 
 
 class Tools:
@@ -71,6 +75,7 @@ class Tools:
         self.log = log
         self.names = Names(rule_of(to), "tool.name", made=set())
         self.custom: set[str] = set()  # the freeform tools, by the names that are written
+        self.wrapped: set[str | None] = set()  # the ids of freeform calls, as the target knows them
         self.plain: set[str] = set()  # the tools that have no namespace
         self.spaces: dict[str, list[str]] = {}  # name of a tool -> the namespaces that have it
         self.inside: dict[str, list[str]] = {}  # namespace -> the names of its tools
@@ -134,6 +139,16 @@ class Tools:
         self.brought = []
         return tools
 
+    def begin_plain(self, own: Sequence[Tool]) -> list[Tool]:
+        """The same where no tool is special and no message brings one: all stay as they are."""
+        self.plain = {tool.name for tool in own if tool.kind != "hosted"}
+        self.names.made |= self.plain
+        if self.search in self.plain:
+            self.search = self.names.rename(SEARCH)
+        self.custom = {tool.name for tool in own if tool.kind == "custom"}
+        self.brought = []
+        return []
+
     def end(self, tools: list[Tool], brought: Sequence[Tool]) -> tuple[Tool, ...]:
         """The tools as the target defines them, when its messages have been looked at."""
         if self.refers:
@@ -173,6 +188,9 @@ class Tools:
                 why = f"{tool.name!r} is defined again later in the conversation"
                 self.log.dropped("tool", out[place].at, why)
                 out[place] = tool
+            elif _carrier(tool) == _carrier(out[place]) != "":
+                why = f"{tool.name!r} is defined twice in one place; written once"
+                self.log.dropped("tool", tool.at, why)
         return out
 
     def referred(self, tools: Sequence[Tool], brought: Sequence[Tool]) -> list[Tool]:
@@ -263,6 +281,8 @@ class Tools:
         if call.kind != "custom" or self.to.can.freeform == "native":
             return call
         known = self.to.can.freeform == "wrapped" and call.name in self.custom
+        if known:
+            self.wrapped.add(call.id)
         note = self.log.moved if known else self.log.approximated
         note("tool_call.kind", call.at, f"a freeform call {WRAPPED}")
         return freeform.as_function(call)
@@ -271,7 +291,7 @@ class Tools:
         """The result of a freeform call; what it is follows from its call, if that is known."""
         if result.kind != "custom" or self.to.can.freeform == "native":
             return result
-        if not self.custom or self.to.can.freeform != "wrapped":
+        if result.call_id not in self.wrapped:
             why = "the result of a freeform call written as that of a function"
             self.log.approximated("tool_call.kind", result.at, why)
         return replace(result, kind="function")
@@ -306,7 +326,12 @@ class Tools:
             self.note(result.namespace, result.at, given)
             return replace(result, name=given, namespace=None)
         given = self.called.get(result.call_id, result.name)
-        return result if given == result.name else replace(result, name=given)
+        if given == result.name:
+            return result
+        note = self.log.moved if given in self.owned else self.log.renamed
+        code = "tool.namespace" if given in self.owned else "tool.name"
+        note(code, result.at, f"the call of {result.name!r} is written as {given!r}")
+        return replace(result, name=given)
 
     def bring(self, block: Raw) -> None:
         """Tools that are defined in the conversation join those of the request."""
@@ -337,6 +362,11 @@ class Tools:
         why = f"what the tool search found is written as text for {self.to.name}"
         self.log.approximated("tool_result.content", block.at, why)
         return [Text(text, at=block.at)]
+
+
+def _carrier(tool: Tool) -> str:
+    """The place of the item of a conversation that brings a tool."""
+    return tool.at.partition("/tools/")[0]
 
 
 def _definition(tool: Tool) -> Tool:

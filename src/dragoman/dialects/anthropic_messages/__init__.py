@@ -42,7 +42,6 @@ class AnthropicMessages(Ruled):
     needs_model = True
     serves = ("anthropic",)
     pairs = True
-    spells = False
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}

@@ -11,7 +11,6 @@ from ...core.reading import (
     encode,
     expected,
     maybe_bool,
-    maybe_dict,
     maybe_str,
     need_dict,
     need_list,
@@ -19,12 +18,7 @@ from ...core.reading import (
     only,
     tokens,
 )
-from ...core.writing import (
-    Writing,
-    is_plain_text,
-    joined,
-    object_of,
-)
+from ...core.writing import Writing, is_plain_text, joined, json_of
 from ...errors import Malformed
 from ...model import (
     Block,
@@ -44,6 +38,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from .._claude import read_citable, write_citable
 from . import tools
 
 if TYPE_CHECKING:
@@ -392,7 +387,7 @@ def write_call(d: AnthropicMessages, call: ToolCall, w: Writing) -> Json:
     if call.kind == "custom":
         arguments: dict[str, Json] = {"input": call.arguments}
     else:
-        arguments = object_of(call, w.log)
+        arguments = json_of(call, w.log)
     name = call.name
     if call.id is None and w.home:
         return finish(
@@ -502,17 +497,6 @@ def write_media(d: AnthropicMessages, block: Media, w: Writing) -> Json:
             out["context"] = block.context
         write_citable(out, block.citable)
     return finish(d, out, block, block.cache, w)
-
-
-def read_citable(doc: dict[str, Json], at: str) -> bool | None:
-    """``citations: {"enabled": true}`` of a document."""
-    citations = maybe_dict(doc, "citations", at)
-    return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
-
-
-def write_citable(out: dict[str, Json], citable: bool | None) -> None:
-    if citable is not None:
-        out["citations"] = {"enabled": citable}
 
 
 def read_source(

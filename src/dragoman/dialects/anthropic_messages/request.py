@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ...core.fields import Field, Fields, flag, number, strings, text, whole
 from ...core.lowering.prefill import is_begun
 from ...core.models import UNKNOWN
-from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
+from ...core.reading import as_dict, expected, maybe_dict, maybe_str, need_list
 from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
@@ -30,12 +30,16 @@ from ...tools import schemas
 from .._claude import (
     CONTINUE,
     EXCLUDED,
+    as_custom,
     ends_in_words,
     fit,
     is_excluded,
     no_prefill,
     note_prefill,
+    read_thinking,
     repaired,
+    surplus_marks,
+    write_thinking,
 )
 from .._claude_turns import (
     WITHOUT_THINKING,
@@ -56,14 +60,6 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 8192
 """What is sent when the source names no limit; every current model accepts it."""
 
-MOST_MARKS = 4
-THINKING = {
-    "enabled": "on",
-    "adaptive": "adaptive",
-    "disabled": "off",
-    "between_tools": "between-tools",
-}
-THINKING_TYPES = {mode: kind for kind, mode in THINKING.items()}
 
 FIELDS = Fields(
     Field("max_tokens", whole),
@@ -93,15 +89,12 @@ def read_request(d: AnthropicMessages, doc: Json) -> Request:
     messages = read_conversation(d, doc, tools)
     said = maybe_dict(doc, "tool_choice", "")
     choice = None if said is None else read_choice(d, said, "/tool_choice")
-    if choice is not None and choice.mode == "named":
-        if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
-            choice = replace(choice, kind="custom")
     params, partly = read_params(d, doc)
     return Request(
         maybe_str(doc, "model", ""),
         tuple(messages),
         tools,
-        choice,
+        as_custom(choice, tools),
         params,
         True if messages and is_begun(messages[-1]) else None,
         dialect=NAME,
@@ -118,7 +111,7 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if not w.home:
         if facts is not UNKNOWN or tree.params.thinking is not None:
             tree = fit(tree, facts, log)
-        tree = apart(tree, log)
+        tree = apart(tree, d, log)
     write_params(d, out, tree, w)
     if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
         if "thinking" not in out or out["thinking"]["type"] == "disabled":
@@ -136,8 +129,8 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
         # "messages: at least one message is required"
         d.add_user_turn(tree.at, log)
         out["messages"] = [{"role": "user", "content": SILENCE}]
-    if w.marks:
-        limit_marks(d, w)
+    for doc in surplus_marks(d, w) if w.marks else ():
+        del doc["cache_control"]
     turns = out["messages"]
     if tree.messages and turns and not w.home:
         refused = no_prefill(tree, facts, thinks(out))
@@ -172,20 +165,6 @@ def fit_thinking(out: dict[str, Json], tree: Request, log: Ledger) -> None:
 
 def fit_model(d: AnthropicMessages, tree: Request, log: Ledger) -> Request:
     return repaired(tree, d, log.models.facts(d.vendor, tree.model), log)
-
-
-def limit_marks(d: AnthropicMessages, w: Writing) -> None:
-    """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
-    mark covers the longer prefix.
-    """
-    if not w.home:
-        for doc, cache in w.marks[:-MOST_MARKS]:
-            del doc["cache_control"]
-            w.log.dropped(
-                "cache",
-                cache.at,
-                f"{d.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
-            )
 
 
 def read_messages(d: AnthropicMessages, doc: Json) -> History:
@@ -282,30 +261,18 @@ def read_thinking_config(
     effort = None if config is None else maybe_str(config, "effort", "/output_config")
     if config is not None:
         partly["output_config"] = ("effort",)
-    mode = None
-    if thinking is not None:
-        mode = THINKING.get(maybe_str(thinking, "type", "/thinking") or "")
-    if thinking is None or mode is None:
-        return None if effort is None else Thinking(effort=effort, at="/output_config/effort")
-    partly["thinking"] = ("type", "budget_tokens", "display")
-    return Thinking(
-        mode,  # type: ignore[arg-type]
-        effort,
-        maybe_int(thinking, "budget_tokens", "/thinking"),
-        maybe_str(thinking, "display", "/thinking"),
-        at="/thinking",
-    )
+    asked = None if thinking is None else read_thinking(thinking, effort, "/thinking")
+    if asked is not None:
+        partly["thinking"] = ("type", "budget_tokens", "display")
+    elif effort is not None:
+        return Thinking(effort=effort, at="/output_config/effort")
+    return asked
 
 
 def write_thinking_config(
     d: AnthropicMessages, out: dict[str, Json], config: Thinking, w: Writing
 ) -> None:
-    if (mode := config.mode or (None if config.budget is None else "on")) is not None:
-        thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-        if config.budget is not None:
-            thinking["budget_tokens"] = config.budget
-        if config.display is not None:
-            thinking["display"] = config.display
+    if (thinking := write_thinking(config)) is not None:
         out["thinking"] = thinking
     if config.effort is not None:
         out["output_config"] = {"effort": config.effort}
@@ -315,7 +282,7 @@ def write_thinking_config(
 def read_output(
     d: AnthropicMessages, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
 ) -> OutputFormat | None:
-    """The schema of the answer, in its place or where the beta had it (``output_format``)."""
+    """The schema of the response, in its place or where the beta had it (``output_format``)."""
     config = maybe_dict(doc, "output_config", "") or {}
     for holder, key, at in (
         (config, "format", "/output_config/format"),

@@ -8,13 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_str,
-    need_list,
-)
+from ...core.reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
@@ -34,7 +28,8 @@ from ...model import (
     Text,
     Usage,
 )
-from . import tools, turns
+from .._claude_turns import calls_last
+from . import tools
 from .blocks import NAME, read_blocks, write_blocks
 
 if TYPE_CHECKING:
@@ -118,7 +113,7 @@ def write_response(d: AnthropicMessages, tree: Response, log: Ledger) -> Json:
     out: dict[str, Json] = {"id": None, **USUAL, "model": None}
     heads.put_id(d, out, tree, w, "msg_1")
     heads.put_model(d, out, tree, w)
-    content = message.content if w.home else turns.fit_assistant(d, message.content, w)
+    content = message.content if w.home else calls_last(d, message.content, w)
     out["content"] = write_blocks(d, content, w)
     write_stop(d, out, candidate, w)
     d.put_usage(out, tree, w)

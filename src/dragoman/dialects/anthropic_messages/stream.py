@@ -18,14 +18,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.reading import UNREADABLE, compact, decode, encode, maybe_dict, maybe_list, need_dict
-from ...core.writing import is_blank, repeats_a_key
+from ...core.reading import UNREADABLE, compact, encode, maybe_dict, maybe_list, need_dict
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import REDACTED_LATE, Keys, OneByOne, Said, StreamReader, as_written
+from ...streams.base import REDACTED_LATE, Keys, Said
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.splicing import Splice, between
+from .._claude_stream import ClaudeReader, ClaudeWriter
 from . import blocks, response, tools
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Opened:
         self.late = False  # what it says is known in the end
 
 
-class AnthropicReader(StreamReader):
+class AnthropicReader(ClaudeReader):
     dialect: AnthropicMessages
     keys: ClassVar[dict[str, Keys]] = KEYS
 
@@ -103,7 +104,6 @@ class AnthropicReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.blocks: list[dict[str, Json]] = []
         self.opened: dict[int, Opened] = {}
-        self.written: dict[str, str] = {}  # where a call stands -> its arguments as they came
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "message_start": self.start,
             "content_block_start": self.open,
@@ -133,7 +133,10 @@ class AnthropicReader(StreamReader):
             raise Malformed(f"block {index} is not open")
         text = delta.text or delta.thinking or delta.partial_json
         opened.said.add(text)
-        return () if opened.hosted else (Delta(index, text),)
+        if opened.hosted:
+            return ()
+        self.sink = opened.said.add
+        return (Delta(index, text),)
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         return f"/content/{doc['index']}" if "index" in doc else ""
@@ -246,7 +249,7 @@ class AnthropicReader(StreamReader):
         block, text = opened.doc, str(opened.said)
         if opened.key == "input":
             if text:
-                before, block["input"] = block["input"], self.arguments(index, text)
+                before, block["input"] = block["input"], self.arguments(f"/content/{index}", text)
                 self.supersede(before, block["input"], f"/content/{index}/input")
             elif block["input"] and not opened.hosted:  # it came whole
                 events.append(Delta(index, compact(block["input"])))
@@ -302,29 +305,11 @@ class AnthropicReader(StreamReader):
         ]
         return {**self.head, "content": blocks}
 
-    def at_rest(self) -> Response:
-        """The arguments of calls are the text that the model wrote, as they are in flight."""
-        tree = super().at_rest()
-        return as_written(tree, self.written) if self.written and not self.home else tree
-
     def so_far(self, index: int, opened: Opened) -> Json:
         text = str(opened.said)
         if opened.key != "input":
             return text
-        return self.arguments(index, text) if text else opened.doc["input"]
-
-    def arguments(self, index: int, text: str) -> dict[str, Json]:
-        """Arguments as an object; text that is none goes under ``arguments``, as at rest."""
-        try:
-            value = decode(text)
-        except UNREADABLE:
-            value = self.arguments_without_halves(text, f"/content/{index}")
-        fit = isinstance(value, dict)
-        if self.whole or not fit:
-            self.written[f"/content/{index}"] = text
-        if not fit or repeats_a_key(text, value):
-            self.unfit[f"/content/{index}"] = None
-        return value if fit else {"arguments": text}
+        return self.arguments(f"/content/{index}", text) if text else opened.doc["input"]
 
 
 TAIL = b"}}\n\n"
@@ -335,19 +320,14 @@ def frame(kind: str, **fields: Json) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **fields}))
 
 
-class AnthropicWriter(OneByOne):
+class AnthropicWriter(ClaudeWriter):
     counts_first: ClassVar[bool] = True
     dialect: AnthropicMessages
 
     def __init__(self, dialect: AnthropicMessages, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
+        super().__init__(dialect, log, home)
         self.w = tools.writing(dialect, self.aside, dialect.name if home else None, answer=True)
-        self.number = -1  # of the block that was begun last
-        self.begun = False  # whether the current block has been opened here
-        self.plain = False  # whether its deltas can be said as they are
-        self.wrapped = False  # whether they are a string inside an object
-        self.head = b""  # what a delta of it begins with
-        self.blank = ""  # white space that is said only if something follows
+        self.head = b""  # what a delta of the current block begins with
         self.start: dict[str, Json] = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -368,10 +348,16 @@ class AnthropicWriter(OneByOne):
             return self.say(event)
         return self.wait(event)
 
+    def splicing(self, event: Delta) -> Splice | None:
+        if event.index != self.current or not self.entered or self.wrapped:
+            return None
+        plain = self.plain and event.place == "text"
+        goes_on = self.part == (event.part, event.place)
+        return between(self.head, TAIL) if plain or goes_on else None
+
     def enter(self, event: Open) -> bytes:
         block = event.block
-        self.begun = self.plain = self.wrapped = False
-        self.blank = ""
+        self.enter_next()
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
         if isinstance(block, Text | Reasoning):
@@ -381,8 +367,8 @@ class AnthropicWriter(OneByOne):
         return b"".join(self.whole(doc) for doc in docs)
 
     def enter_block(self) -> bytes:
-        """Open the current block here."""
-        self.begun = True
+        """Write the start of the current block."""
+        self.entered = True
         self.number += 1
         block, key, kind = self.block, "text", "text_delta"
         doc: Json = {"type": "text", "text": ""}
@@ -412,63 +398,28 @@ class AnthropicWriter(OneByOne):
         freeform = isinstance(block, ToolCall) and block.kind == "custom"
         return start + self.wrap("input") if freeform else start
 
-    def wrap(self, key: str) -> bytes:
-        """Text that is no object becomes one with a single string, around it as it comes."""
-        self.wrapped = True
-        return self.head + encode(f'{{"{key}":"') + TAIL
-
-    def unwrap(self) -> bytes:
-        return self.head + encode('"}') + TAIL if self.wrapped else b""
-
-    def argue(self, text: str) -> bytes:
-        """The arguments of a call. How they begin shows whether they will be an object."""
-        text, self.blank = self.blank + text, ""
-        if self.wrapped:
-            return self.head + encode(compact(text)[1:-1]) + TAIL
-        if is_blank(text):
-            self.blank = text
-            return b""
-        if not text.lstrip().startswith("{"):
-            return self.wrap("arguments") + self.argue(text)
-        self.plain = True
+    def add_arguments(self, text: str) -> bytes:
         return self.head + encode(text) + TAIL
 
-    def say(self, event: Delta) -> bytes:
-        block, text = self.block, event.text
-        if isinstance(block, Reasoning):
-            return self.think(event)
-        if isinstance(block, ToolCall):
-            return self.argue(text)
-        if not isinstance(block, Text):
-            return b""
-        if self.begun:
-            return self.head + encode(text) + TAIL
-        if is_blank(self.blank + text):
-            self.blank += text
-            return b""
-        opened, text = self.enter_block(), self.blank + text
+    def add_text(self, text: str) -> bytes:
+        opened = b"" if self.entered else self.enter_block()
         return opened + self.head + encode(text) + TAIL
 
-    def think(self, event: Delta) -> bytes:
-        text = self.reasoning(event)
-        if text is None:
-            return b""
-        opened = b"" if self.begun or not (event.text or self.home) else self.enter_block()
-        return opened + self.head + encode(text) + TAIL if self.begun else b""
+    add_reasoning = add_text
 
     def quote(self, citation: Citation) -> bytes:
         if not isinstance(self.block, Text):
             return b""
         doc = blocks.write_citation(self.dialect, citation, self.w)
         delta = {"type": "citations_delta", "citation": doc}
-        opened = b"" if self.begun else self.enter_block()
+        opened = b"" if self.entered else self.enter_block()
         return opened + frame("content_block_delta", index=self.number, delta=delta)
 
     def leave(self) -> bytes:
         block = self.block
         if isinstance(block, Reasoning):
             return self.leave_reasoning(block)
-        if not self.begun:
+        if not self.entered:
             return b""
         return self.unwrap() + frame("content_block_stop", index=self.number)
 
@@ -476,12 +427,12 @@ class AnthropicWriter(OneByOne):
         signature = self.own_signature(block)
         if signature is not None and signature.kind == "encrypted":
             doc = blocks.write_reasoning(self.dialect, replace(block, signature=signature), self.w)
-            if not self.begun:
+            if not self.entered:
                 return self.whole(doc)
             self.log.approximated("stream.text", block.at, REDACTED_LATE)
             return frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
-        if not self.begun:
+        if not self.entered:
             if signature is None and not self.home:
                 return b""
             out = self.enter_block()

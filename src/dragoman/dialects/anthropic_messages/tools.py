@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...core.lowering.tools import omit_tool
 from ...core.reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
+from ...core.resuming import read_once, write_once
 from ...core.writing import Writing, object_schema
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
@@ -44,6 +45,7 @@ def write_tools(d: AnthropicMessages, tree: Toolbox, log: Ledger) -> Json:
     return write_tool_list(d, tree.tools, writing(d, log, tree.dialect))
 
 
+@read_once
 def read_tool_list(d: AnthropicMessages, docs: Json, at: str) -> tuple[Tool, ...]:
     out: list[Tool] = []
     for index, doc in enumerate(as_list(docs, at)):
@@ -52,6 +54,7 @@ def read_tool_list(d: AnthropicMessages, docs: Json, at: str) -> tuple[Tool, ...
     return tuple(out)
 
 
+@write_once
 def write_tool_list(d: AnthropicMessages, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
     out: list[Json] = []
     for tool in tools:

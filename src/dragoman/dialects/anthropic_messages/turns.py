@@ -10,19 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, need_list, need_str, only, pointers, tokens
+from ...core.resuming import Going
 from ...core.turns import mark_custom_results, results_in_place, split_results
-from ...core.writing import Writing, is_plain_text, object_of
+from ...core.writing import Writing, is_plain_text, json_of
 from ...errors import Malformed
-from ...model import (
-    Block,
-    Extras,
-    Json,
-    Message,
-    Role,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Extras, Json, Message, Role, Text, ToolCall, ToolResult
+from .._claude_turns import calls_last, has_fields, prompts
 from .blocks import PLAIN_RESULT, PLAIN_TEXT, read_blocks, write_blocks, write_result
 
 if TYPE_CHECKING:
@@ -39,21 +32,25 @@ def read_history(
     d: AnthropicMessages, docs: list[Json], at: str, custom: frozenset[str]
 ) -> list[Message]:
     """The messages in normal form: each tool result a message of its own."""
-    out: list[Message] = []
+    if custom:
+        d.reads.forget()
+    out, begin, stop, _ = d.reads.begin(docs)
     places, contents = pointers(at, docs, "/content")
-    for index, doc in enumerate(docs):  # not zip, which takes long to begin
+    for index, doc in enumerate(docs[begin:] if begin else docs, begin):
+        if index == stop and not custom:
+            d.reads.note(index, out)
         where = places[index]
         if doc.__class__ is dict and PLAIN_MESSAGE(doc):
             role, content = doc.get("role"), doc.get("content")
             if role == "user" or role == "assistant":  # the usual shapes
                 if content.__class__ is list:
-                    if role == "user" and not (out and out[-1].role == "tool"):
+                    if role == "user":
                         results = read_results(content, contents[index])
                         if results:
                             out += results
                             continue
                     blocks = read_blocks(d, content, contents[index], custom)
-                    if role == "assistant" and len(blocks) > 1:
+                    if role == "assistant":
                         out.append(Message("assistant", tuple(blocks), at=where))
                     else:
                         add_turn(role, blocks, where, None, out)
@@ -65,6 +62,7 @@ def read_history(
         read_message(d, as_dict(doc, where), where, out, custom)
     if custom:
         return mark_custom_results(out)
+    d.reads.end(docs, out)
     return out
 
 
@@ -133,37 +131,18 @@ def read_results(docs: list[Json], at: str) -> list[Message] | None:
 def write_conversation(
     d: AnthropicMessages, out: dict[str, Json], messages: Sequence[Message], w: Writing
 ) -> None:
-    if not w.home:
-        messages = results_in_place(messages, w.log)
-    leading = 0
-    for message in messages:
-        if message.role != "system" or (w.home and (leading or is_inline(d, message))):
-            break
-        leading += 1
+    go = Going(d.writes, messages, w, results_in_place)
+    messages = go.messages
+    leading = prompts(d, messages, w)
     if leading:
         write_system(d, out, messages[:leading], w)
-    out["messages"] = write_turns(d, messages[leading:], w)
-
-
-def is_inline(d: AnthropicMessages, message: Message) -> bool:
-    """Whether a leading system turn has fields, which only a turn can have."""
-    return message.extras is not None and d.is_home(message.extras.dialect)
+    out["messages"] = write_turns(d, messages[leading:], w, go, leading)
 
 
 def write_system(
     d: AnthropicMessages, out: dict[str, Json], messages: Sequence[Message], w: Writing
 ) -> None:
     first = messages[0]
-    if len(messages) == len(first.content) == 1 and first.extras is None:
-        block = first.content[0]
-        if (
-            block.__class__ is Text
-            and block.extras is None
-            and block.cache is None
-            and not block.citations
-        ):
-            out["system"] = block.text  # the usual shape
-            return
     only = first.content[0] if len(messages) == len(first.content) == 1 else None
     if only is not None and is_plain_text(only, home=False):
         note_system(d, first, w)
@@ -172,7 +151,9 @@ def write_system(
     blocks: list[Json] = []
     for index, message in enumerate(messages):
         note_system(d, message, w)
-        if index:
+        if not message.content and not w.home:
+            d.omit_message(message, w.log)
+        elif index:
             d.merge_prompt(message, w.log)
         blocks += write_blocks(d, message.content, w)
     if blocks or w.home:
@@ -184,15 +165,20 @@ def note_system(d: AnthropicMessages, message: Message, w: Writing) -> None:
         d.lose(message.extras, message.at, w.log)
 
 
-def write_turns(d: AnthropicMessages, messages: Sequence[Message], w: Writing) -> list[Json]:
+def write_turns(
+    d: AnthropicMessages, messages: Sequence[Message], w: Writing, go: Going, leading: int
+) -> list[Json]:
     """The messages; tool results that follow each other share one user turn."""
-    out: list[dict[str, Json]] = []
+    out: list[dict[str, Json]]
+    start, (out,) = go.take(w, leading, [])
     results = False  # the last turn written ends in a tool result
     turn: list[Json] | None = None  # that turn, if it holds nothing else
     waiting: list[Message] = []
     home = w.home
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages[start:] if start else messages, start):
         role, content, extras = message.role, message.content, message.extras
+        if index == go.note_at and not waiting:
+            go.note(w, leading, out)
         # The usual turns: one result, what the model said and called, or one plain text.
         if (extras is not None and not d.is_mute(extras)) or waiting:
             pass
@@ -236,6 +222,8 @@ def write_turns(d: AnthropicMessages, messages: Sequence[Message], w: Writing) -
         results = role == "tool"
     if waiting:
         flush_system(d, waiting, out, w)
+    else:
+        go.end(w, leading, out)
     return out
 
 
@@ -263,7 +251,7 @@ def joins(d: AnthropicMessages, message: Message, w: Writing) -> bool:
 
     A turn with fields of its own stays one.
     """
-    if message.extras is not None and d.is_home(message.extras.dialect):
+    if has_fields(d, message):
         return False
     return message.role == "tool" or (w.home and message.role == "user")
 
@@ -274,7 +262,7 @@ def write_assistant(
     """What the model said and called, with nothing to the turn itself that could get lost."""
     blocks = write_usual_turn(d, message.content, w)
     if blocks is None:
-        fit = message.content if w.home else fit_assistant(d, message.content, w)
+        fit = message.content if w.home else calls_last(d, message.content, w)
         blocks = write_blocks(d, fit, w)
     if blocks or w.home:
         out.append({"role": "assistant", "content": blocks})
@@ -287,7 +275,7 @@ def write_usual_turn(
 ) -> list[Json] | None:
     """What the assistant said, if it is plain texts and then plain calls; None if not.
 
-    Most turns are so, and this is what fit_assistant and write_blocks make of them.
+    Most turns are so, and this is what calls_last and write_blocks make of them.
     """
     out: list[Json] = []
     calls: list[ToolCall] = []
@@ -313,7 +301,7 @@ def write_usual_turn(
         else:
             return None
     for call in calls:  # nothing is noted before it is sure that all of them are plain
-        given, call_id, name = object_of(call, w.log), call.id, call.name
+        given, call_id, name = json_of(call, w.log), call.id, call.name
         if call_id is None or call_id in w.called or not w.ids.stays(call_id):
             call_id = w.call_once(call)
         else:
@@ -385,27 +373,9 @@ def write_turn(d: AnthropicMessages, message: Message, role: str, w: Writing) ->
     else:
         blocks: Sequence[Block] = content
         if role == "assistant" and not w.home:
-            blocks = fit_assistant(d, content, w)
+            blocks = calls_last(d, content, w)
         doc = {"role": role, "content": write_blocks(d, blocks, w)}
     return doc if message.extras is None else d.emit(doc, message, w.log)
-
-
-def fit_assistant(d: AnthropicMessages, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-    """The assistant's turn: no media, which this API takes from the user only; calls last."""
-    said: list[Block] = []
-    calls: list[Block] = []
-    for block in content:
-        kind = block.__class__
-        if kind is ToolCall:
-            calls.append(block)
-        elif calls and not w.answer:
-            # Text after a call makes it unanswered: "`tool_use` ids were found without
-            # `tool_result` blocks immediately after"
-            w.log.approximated("content.order", block.at, f"tool calls come last in {d.name}")
-            said.append(block)
-        else:
-            (calls if calls else said).append(block)
-    return said + calls
 
 
 def only_text(content: Json) -> str | None:

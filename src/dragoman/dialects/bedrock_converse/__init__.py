@@ -90,12 +90,13 @@ class BedrockConverse(Dialect):
             spoken_in=cap.RESPONSE,
         ),
         candidates=1,
+        result_names=False,
         lacks=cap.RARE
         | cap.NO_ERROR_FIELDS
         | {"response.id", "response.model", "response.created"},
     )
     aliases = ("bedrock",)
-    blank = frozenset({"stopSequences", "system", "serverToolUsage"})
+    blank = frozenset({"stopSequences", "serverToolUsage"})
     framing = "eventstream"
     model_key = "modelId"
     # botocore's service model: Converse and ConverseStream; a Bedrock API key is a bearer token.

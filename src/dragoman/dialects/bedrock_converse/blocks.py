@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
 from ...core.reading import (
+    UNREADABLE,
     as_dict,
     compact,
-    maybe_bool,
+    decode,
     maybe_dict,
     maybe_list,
     maybe_str,
@@ -18,15 +20,9 @@ from ...core.reading import (
     need_list,
     need_str,
     only,
-    parse,
     sole,
 )
-from ...core.writing import (
-    Rule,
-    Writing,
-    joined,
-    object_of,
-)
+from ...core.writing import Rule, Writing, is_blank, joined, object_of
 from ...dialect import NOTHING
 from ...ledger import Ledger
 from ...model import (
@@ -47,14 +43,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .._claude import is_claude
-from .formats import (
-    FORMATS,
-    document_name,
-    numbered,
-    type_of,
-    without_ending,
-)
+from .._claude import is_claude, read_citable, write_citable
+from .formats import document_name, numbered, type_of, without_ending, word_of
 
 if TYPE_CHECKING:
     from . import BedrockConverse
@@ -64,13 +54,14 @@ NAME = "bedrock-converse"
 NOBODY: frozenset[str] = frozenset()
 CALL_KEYS = frozenset({"toolUseId", "name", "input"})
 RESULT_KEYS = frozenset({"toolUseId", "content"})
-MEDIA_KEYS = frozenset({"format", "source"})
-DOCUMENT_KEYS = MEDIA_KEYS | {"name", "context", "citations"}
-THOUGHT_KEYS = frozenset({"text", "signature"})
-PASSAGE_KEYS = frozenset({"source", "title", "content", "citations"})
+SOURCE_KEYS = {"bytes": (), "text": (), "content": (), "s3Location": {"uri": ()}}
+MEDIA_KEYS = {"format": (), "source": SOURCE_KEYS}
+CITABLE_KEYS = {"citations": {"enabled": ()}}
+DOCUMENT_KEYS = {**MEDIA_KEYS, "name": (), "context": (), **CITABLE_KEYS}
+PASSAGE_KEYS = {"source": (), "title": (), "content": (), **CITABLE_KEYS}
+CITED_KEYS = frozenset({"content", "citations"})
+REASONING_KEYS = frozenset({"text", "signature"})
 PLAIN_TEXT = only("text")
-CITABLE_REST: dict[str, Json] = {"citations": {"enabled": ()}}
-SOURCE_REST: dict[str, Json] = {"source": {"s3Location": {"uri": ()}}}
 STATUS = {"success": False, "error": True}
 # Where in a source -> what is counted, and the key that tells the source.
 LOCATIONS: dict[str, tuple[str, str]] = {
@@ -85,7 +76,7 @@ NAMES: Rule = ("[a-zA-Z0-9_-]", 64)
 UNITS = {"char": "documentChar", "page": "documentPage", "block": "documentChunk"}
 
 
-class BedrockSaid(Writing):
+class BedrockWriting(Writing):
     """A conversion into this dialect: it also knows the names of the documents so far."""
 
     __slots__ = ("documents",)
@@ -120,10 +111,9 @@ def read_blocks(
         elif "toolResult" in doc and not results and not is_hosted(doc["toolResult"]):
             out.append(Raw(NAME, doc, at=where))
         else:
-            key = next((key for key in doc if key in READERS), "")
-            read = READERS.get(key)
             # New kinds of blocks arrive every few months.
-            out.append(Raw(NAME, doc, at=where) if read is None else read(d, doc, where))
+            read = next((READERS[key] for key in doc if key in READERS), read_unknown)
+            out.append(read(d, doc, where))
     return out
 
 
@@ -134,7 +124,7 @@ def mark(d: BedrockConverse, block: Block, doc: dict[str, Json], at: str) -> Blo
     return replace(block, cache=read_cache(d, doc, at)) if block.cache is None else None
 
 
-def write_blocks(d: BedrockConverse, blocks: Sequence[Block], w: BedrockSaid) -> list[Json]:
+def write_blocks(d: BedrockConverse, blocks: Sequence[Block], w: BedrockWriting) -> list[Json]:
     """Each block, and after it the cache mark that it bears."""
     out: list[Json] = []
     for block in blocks:
@@ -150,13 +140,12 @@ def write_blocks(d: BedrockConverse, blocks: Sequence[Block], w: BedrockSaid) ->
             if cache is not None:
                 write_mark(d, out, cache, w)
         elif cache is not None:
-            w.log.dropped(
-                "cache", cache.at, f"the block with this cache mark is not supported by {d.name}"
-            )
+            why = f"the block with this cache mark is not supported by {d.name}"
+            w.log.dropped("cache", cache.at, why)
     return out
 
 
-def write_mark(d: BedrockConverse, out: list[Json], cache: Cache, w: BedrockSaid) -> None:
+def write_mark(d: BedrockConverse, out: list[Json], cache: Cache, w: BedrockWriting) -> None:
     doc = {"cachePoint": write_cache(d, cache, w)}
     w.marks.append((doc, cache))
     out.append(doc)
@@ -164,40 +153,27 @@ def write_mark(d: BedrockConverse, out: list[Json], cache: Cache, w: BedrockSaid
 
 def read_cache(d: BedrockConverse, doc: dict[str, Json], at: str) -> Cache:
     point, where = need_dict(doc, "cachePoint", at), f"{at}/cachePoint"
-    spelling = None if point.get("type") == "default" else {"type": point.get("type")}
-    extras = d.keep(point, ("type", "ttl"), spelling)
-    return Cache(maybe_str(point, "ttl", where), at=where, extras=extras)
+    taken = ("type", "ttl") if point.get("type") == "default" else ("ttl",)
+    return Cache(maybe_str(point, "ttl", where), at=where, extras=d.keep(point, taken))
 
 
 def rest(
-    d: BedrockConverse,
-    doc: dict[str, Json],
-    key: str,
-    taken: Set[str],
-    spelling: Json = None,
-    within: dict[str, Json] = NOTHING,
+    d: BedrockConverse, doc: dict[str, Json], key: str, known: Set[str] | dict[str, Any]
 ) -> Extras | None:
-    """What is left of a block, of the object in it, and of the objects ``within`` that."""
-    inner = doc[key]
-    if sole(doc) and not (spelling or within) and inner.keys() <= taken:
-        if None not in inner.values():
-            return None  # as usual
-    known = dict.fromkeys(taken, ()) | within if within else taken
-    return d.keep(doc, (key,), spelling, partly={key: known})
+    """What is left of a block, of the object in it, and of the objects inside that."""
+    if known.__class__ is frozenset and sole(doc) and doc[key].keys() <= known:
+        return None  # as usual
+    return d.keep(doc, (key,), partly={key: known})
 
 
-def write_cache(d: BedrockConverse, cache: Cache, w: BedrockSaid) -> Json:
+def write_cache(d: BedrockConverse, cache: Cache, w: BedrockWriting) -> Json:
     point: dict[str, Json] = {"type": "default"}
     if cache.ttl is not None:
         point["ttl"] = cache.ttl
-    if "type" in (spelling := d.spelling(cache)):
-        point["type"] = spelling["type"]
-        if spelling["type"] is None:
-            del point["type"]
     return d.emit(point, cache, w.log)
 
 
-def write_block(d: BedrockConverse, block: Block, w: BedrockSaid) -> Json | None:
+def write_block(d: BedrockConverse, block: Block, w: BedrockWriting) -> Json | None:
     match block:
         case Text():
             return write_text(d, block, w)
@@ -218,37 +194,33 @@ def write_block(d: BedrockConverse, block: Block, w: BedrockSaid) -> Json | None
             return None
 
 
+def read_unknown(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
+    return Raw(NAME, doc, at=at)
+
+
 def read_text(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    spelling = None
-    if doc.get("type") == "text":  # as others say it; it says nothing more
-        spelling = {"type": "text"}
-    extras = None if sole(doc) else d.keep(doc, ("text", *(spelling or ())), spelling)
+    # Some servers write the type of others beside it.
+    taken = ("text", "type") if doc.get("type") == "text" else ("text",)
+    extras = None if sole(doc) else d.keep(doc, taken)
     return Text(need_str(doc, "text", at), at=at, extras=extras)
 
 
-def write_text(d: BedrockConverse, block: Text, w: BedrockSaid) -> Json | None:
+def write_text(d: BedrockConverse, block: Text, w: BedrockWriting) -> Json | None:
     text, extras = block.text, block.extras
-    if extras is not None and d.is_home(extras.dialect):
-        if "guardContent" in extras.fields:
-            return {"guardContent": extras.fields["guardContent"]}
-        if "json" in extras.spelling:
-            return d.emit({"json": parse(text)}, block, w.log)
-        if "cited" in extras.spelling:
-            out = {"citationsContent": extras.spelling["cited"]}
-            return d.emit(out, block, w.log)
-    if block.citations:
+    own = extras.fields if extras is not None and d.is_home(extras.dialect) else NOTHING
+    if "guardContent" in own:
+        guard = own["guardContent"]
+        return {"guardContent": {"text": guard["text"] | {"text": text}}}
+    out: dict[str, Json] = {"text": text}
+    if block.citations or "citationsContent" in own:
         cited = [write_citation(d, cite, w) for cite in block.citations]
         out = {"citationsContent": {"content": [{"text": text}], "citations": cited}}
-    else:
-        out = {"text": text}
-    if extras is None:
-        return out
-    return d.emit(out | d.spelling(block), block, w.log)
+    return out if extras is None else d.emit(out, block, w.log)
 
 
 def read_json(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    """A JSON value as a tool's answer: its text."""
-    return Text(compact(doc["json"]), at=at, extras=d.keep(doc, ("json",), {"json": True}))
+    """A JSON value in a result: its text."""
+    return Text(compact(doc["json"]), at=at, extras=d.keep(doc, ("json",)))
 
 
 def read_guard(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
@@ -273,8 +245,7 @@ def read_cited(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
         for index, item in enumerate(cited)
         if (place := f"{where}/citations/{index}")
     )
-    spelling = None if len(texts) == 1 and citations else {"cited": inner}
-    extras = rest(d, doc, "citationsContent", {"content", "citations"}, spelling)
+    extras = rest(d, doc, "citationsContent", CITED_KEYS)
     return Text("".join(texts), citations, at=at, extras=extras)
 
 
@@ -288,16 +259,11 @@ def read_citation(d: BedrockConverse, doc: dict[str, Json], at: str) -> Citation
     taken: tuple[str, ...] = ("title", "location")
     if texts is not None:
         taken += ("sourceContent",)
-    spelling: dict[str, Json] = {}
-    if texts is not None and len(texts) != 1:
-        spelling["sourceContent"] = doc["sourceContent"]
     if not isinstance(place, dict):
         return Citation("other", at=at, extras=Extras(NAME, fields=doc))
     if kind == "web" and place.keys() <= {"url", "domain"} and "url" in place:
-        spelling |= {key: place[key] for key in place if key == "domain"}  # part of the address
-        extras = d.keep(doc, taken, spelling)
-        url = maybe_str(place, "url", f"{at}/location/web")
-        return Citation("url", url, title, quote, at=at, extras=extras)
+        url = maybe_str(place, "url", f"{at}/location/web")  # the domain is part of it
+        return Citation("url", url, title, quote, at=at, extras=d.keep(doc, taken))
     unit, index_key = LOCATIONS.get(kind, ("", ""))
     numbers = [place.get(key) for key in (index_key, "start", "end")]
     if (
@@ -315,19 +281,18 @@ def read_citation(d: BedrockConverse, doc: dict[str, Json], at: str) -> Citation
         document=numbers[0],
         location=(unit, numbers[1], numbers[2]),  # type: ignore[arg-type]
         at=at,
-        extras=d.keep(doc, (*taken, "source") if passage else taken, spelling),
+        extras=d.keep(doc, (*taken, "source") if passage else taken),
     )
 
 
-def write_citation(d: BedrockConverse, cite: Citation, w: BedrockSaid) -> Json:
-    spelling = d.spelling(cite)
+def write_citation(d: BedrockConverse, cite: Citation, w: BedrockWriting) -> Json:
     if cite.kind == "other" and cite.extras is not None and d.is_home(cite.extras.dialect):
         return cite.extras.fields
     out: dict[str, Json] = {}
     if cite.title is not None:
         out["title"] = cite.title
     if cite.quote is not None:
-        out["sourceContent"] = spelling.get("sourceContent", [{"text": cite.quote}])
+        out["sourceContent"] = [{"text": cite.quote}]
     if cite.location is not None and cite.document is not None:
         unit, start, end = cite.location
         passage = cite.kind == "passage"
@@ -337,8 +302,7 @@ def write_citation(d: BedrockConverse, cite: Citation, w: BedrockSaid) -> Json:
         if passage and cite.url is not None:
             out["source"] = cite.url
     else:
-        domain = {key: spelling[key] for key in ("domain",) if key in spelling}
-        out["location"] = {"web": {"url": cite.url, **domain}}
+        out["location"] = {"web": {"url": cite.url}}
     return d.emit(out, cite, w.log)
 
 
@@ -355,12 +319,10 @@ def read_reasoning(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
         signature = Signature(need_str(inner, "redactedContent", where), d.issuer, "encrypted")
         return Reasoning(signature=signature, at=at, extras=extras)
     said = inner.get("reasoningText")
-    if not sole(inner) or said.__class__ is not dict or not said.keys() <= THOUGHT_KEYS:
+    if not sole(inner) or said.__class__ is not dict or not said.keys() <= REASONING_KEYS:
         return Raw(NAME, doc, at=at)
     where += "/reasoningText"
     text, data = need_str(said, "text", where), maybe_str(said, "signature", where)
-    if "signature" in said and not data:
-        extras = d.respell(extras, signature=data)
     return Reasoning(
         (text,) if text or not data else (),  # reasoning, and not shown: only signed
         signature=Signature(data, d.issuer) if data else None,
@@ -369,7 +331,7 @@ def read_reasoning(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
     )
 
 
-def write_reasoning(d: BedrockConverse, block: Reasoning, w: BedrockSaid) -> Json:
+def write_reasoning(d: BedrockConverse, block: Reasoning, w: BedrockWriting) -> Json:
     signature = block.signature
     if signature is not None and signature.kind == "encrypted":
         doc = {"reasoningContent": {"redactedContent": signature.data}}
@@ -377,7 +339,6 @@ def write_reasoning(d: BedrockConverse, block: Reasoning, w: BedrockSaid) -> Jso
     inner: dict[str, Json] = {"text": joined(block.words)}
     if signature is not None:
         inner["signature"] = signature.data
-    inner |= {k: v for k, v in d.spelling(block).items() if k == "signature"}
     return d.emit({"reasoningContent": {"reasoningText": inner}}, block, w.log)
 
 
@@ -387,50 +348,36 @@ def read_call(d: BedrockConverse, doc: dict[str, Json], at: str, custom: frozens
     kind = maybe_str(call, "type", where)
     if kind == "server_tool_use":
         return Hosted(NAME, name, doc, "call", id=call_id, at=at)
-    spelling: dict[str, Json] = {}
-    if kind == "tool_use":  # said in answers, and unknown to requests
-        spelling["type"] = kind
+    # The type is in responses, and unknown to requests.
+    extras = rest(d, doc, "toolUse", CALL_KEYS | {"type"} if kind == "tool_use" else CALL_KEYS)
     if "input" in call and call["input"].__class__ is not dict:
-        return read_argued(d, doc, call_id, name, spelling, at)
+        # Arguments that are no object: the API takes and gives any JSON value.
+        return ToolCall(call_id, name, text_of(call["input"]), at=at, extras=extras)
     arguments = need_dict(call, "input", where)
-    extras = rest(d, doc, "toolUse", CALL_KEYS | spelling.keys(), spelling)
     if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
         return ToolCall(call_id, name, arguments["input"], "custom", at=at, extras=extras)
     return ToolCall(call_id, name, compact(arguments), at=at, extras=extras)
 
 
-def write_call(d: BedrockConverse, call: ToolCall, w: BedrockSaid) -> Json:
-    spelling = d.spelling(call)
-    arguments: Json
-    if "input" in spelling and text_of(spelling["input"]) == call.arguments:
-        arguments = spelling["input"]  # it is said as it was
-    elif call.kind == "custom":
-        arguments = {"input": call.arguments}
-    else:
-        arguments = object_of(call, w.log)
+def write_call(d: BedrockConverse, call: ToolCall, w: BedrockWriting) -> Json:
     inner: dict[str, Json] = {
         "toolUseId": w.call_once(call),
         "name": w.tool_name(call.name, call.at),
-        "input": arguments,
+        "input": {"input": call.arguments} if call.kind == "custom" else arguments_of(call, w),
     }
-    if call.extras is None:
-        return {"toolUse": inner}
-    more = {key: value for key, value in spelling.items() if key != "input"}
-    return d.emit({"toolUse": inner | more}, call, w.log)
+    return d.emit({"toolUse": inner}, call, w.log)
 
 
-def read_argued(
-    d: BedrockConverse,
-    doc: dict[str, Json],
-    call_id: str,
-    name: str,
-    spelling: dict[str, Json],
-    at: str,
-) -> ToolCall:
-    """A call whose arguments are no object: the API takes and gives any JSON value."""
-    said = spelling["input"] = doc["toolUse"]["input"]
-    extras = rest(d, doc, "toolUse", CALL_KEYS | spelling.keys(), spelling)
-    return ToolCall(call_id, name, text_of(said), at=at, extras=extras)
+def arguments_of(call: ToolCall, w: BedrockWriting) -> Json:
+    """An object; in the same dialect, any JSON value that the arguments are."""
+    if w.home and not is_blank(call.arguments):
+        try:
+            value = decode(call.arguments)
+        except UNREADABLE:
+            return call.arguments
+        if value.__class__ is not dict:
+            return value
+    return object_of(call, w.log)
 
 
 def read_result(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
@@ -447,7 +394,7 @@ def read_result(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
 
 
 def write_result(
-    d: BedrockConverse, result: ToolResult, w: BedrockSaid
+    d: BedrockConverse, result: ToolResult, w: BedrockWriting
 ) -> tuple[Json, Cache | None]:
     """A result, and the cache mark after it: that of its parts too, which can bear none."""
     call_id = w.result_id(result)
@@ -459,14 +406,12 @@ def write_result(
         for part in parts:
             if isinstance(part, Text | Media | Passage) and part.cache is not None:
                 if cache is None:
-                    w.log.approximated(
-                        "cache", part.cache.at, f"{d.name} has cache marks after whole results only"
-                    )
+                    why = f"{d.name} has cache marks after whole results only"
+                    w.log.approximated("cache", part.cache.at, why)
                     cache = part.cache
                 else:
-                    w.log.dropped(
-                        "cache", part.cache.at, f"{d.name} writes one cache mark per result"
-                    )
+                    why = f"{d.name} writes one cache mark per result"
+                    w.log.dropped("cache", part.cache.at, why)
         docs = (write_block(d, part, w) for part in parts)
         inner["content"] = [doc for doc in docs if doc is not None]
     if result.is_error is True:
@@ -474,53 +419,43 @@ def write_result(
     elif result.is_error is False and w.home:
         # Elsewhere it goes without saying: "only supported by Amazon Nova and Anthropic Claude"
         inner["status"] = "success"
-    if result.name is not None:
-        w.log.dropped(
-            "tool_result.name", result.at, f"{d.name} has no field for the tool name of a result"
-        )
     return d.emit({"toolResult": inner}, result, w.log), cache
 
 
-def read_image(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    return read_media(d, "image", doc, at)
-
-
-def read_video(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    return read_media(d, "video", doc, at)
-
-
-def read_audio(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    return read_media(d, "audio", doc, at)
-
-
-def read_media(d: BedrockConverse, kind: MediaKind, doc: dict[str, Json], at: str) -> Block:
+def read_media(kind: MediaKind, d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
     inner, where = need_dict(doc, kind, at), f"{at}/{kind}"
     if "error" in inner and "source" not in inner:
         return Raw(NAME, doc, at=at)  # an image that could not be made
-    source, spelling = read_source(d, kind, inner, where)
+    source = read_source(d, kind, inner, where)
     if source is None:
         return Raw(NAME, doc, at=at)
-    within = SOURCE_REST if source.kind == "file" else NOTHING
-    extras = rest(d, doc, kind, MEDIA_KEYS, spelling, within)
-    return Media(kind, source, at=at, extras=extras)
+    if kind != "document":
+        return Media(kind, source, at=at, extras=rest(d, doc, kind, MEDIA_KEYS))
+    return Media(
+        kind,
+        source,
+        title=maybe_str(inner, "name", where),
+        context=maybe_str(inner, "context", where),
+        citable=read_citable(inner, where),
+        at=at,
+        extras=rest(d, doc, kind, DOCUMENT_KEYS),
+    )
 
 
-def write_media(d: BedrockConverse, block: Media, w: BedrockSaid) -> Json:
+def write_media(d: BedrockConverse, block: Media, w: BedrockWriting) -> Json:
     word, source = write_source(d, block, w)
-    if "format" in (spelling := d.spelling(block)):
-        word = spelling["format"]
     inner: dict[str, Json] = {} if word is None else {"format": word}
     if block.kind == "document":
         write_name(d, inner, block, word, w)
         if block.context is not None:
             inner["context"] = block.context
-        write_citable(inner, block)
+        write_citable(inner, block.citable)
     inner["source"] = source
     return d.emit({block.kind: inner}, block, w.log)
 
 
 def write_name(
-    d: BedrockConverse, out: dict[str, Json], block: Media, word: str | None, w: BedrockSaid
+    d: BedrockConverse, out: dict[str, Json], block: Media, word: str | None, w: BedrockWriting
 ) -> None:
     """A document must have a name, and only some letters can be in it."""
     name = block.title
@@ -540,84 +475,42 @@ def write_name(
             w.log.dropped("media.filename", block.at, f"a document has one name in {d.name}")
     elif block.filename is not None:
         given = document_name(without_ending(block.filename, word), w.documents)
-        w.log.approximated(
-            "media.filename", block.at, f"written as the name of the document: {given!r}"
-        )
+        why = f"written as the name of the document: {given!r}"
+        w.log.approximated("media.filename", block.at, why)
     else:
         given = numbered("document", w.documents)
-        w.log.invented(
-            "media.title",
-            block.at,
-            f"{d.name} requires the name of a document; written as {given!r}",
-        )
+        why = f"{d.name} requires the name of a document; written as {given!r}"
+        w.log.invented("media.title", block.at, why)
     w.documents.add(given)
     out["name"] = given
 
 
-def read_document(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
-    inner, where = need_dict(doc, "document", at), f"{at}/document"
-    source, spelling = read_source(d, "document", inner, where)
-    if source is None:
-        return Raw(NAME, doc, at=at)
-    within = CITABLE_REST if "citations" in inner else NOTHING
-    if source.kind == "file":
-        within = within | SOURCE_REST
-    return Media(
-        "document",
-        source,
-        title=maybe_str(inner, "name", where),
-        context=maybe_str(inner, "context", where),
-        citable=read_citable(inner, where),
-        at=at,
-        extras=rest(d, doc, "document", DOCUMENT_KEYS, spelling, within),
-    )
-
-
-def read_citable(doc: dict[str, Json], at: str) -> bool | None:
-    """``citations: {"enabled": true}``."""
-    citations = maybe_dict(doc, "citations", at)
-    return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
-
-
-def write_citable(out: dict[str, Json], block: Media | Passage) -> None:
-    if block.citable is not None:
-        out["citations"] = {"enabled": block.citable}
-
-
 def read_source(
     d: BedrockConverse, kind: MediaKind, doc: dict[str, Json], at: str
-) -> tuple[Source | None, dict[str, Json]]:
-    """Where a medium is, and how that was spelled. None for what is not known."""
+) -> Source | None:
+    """Where a medium is; None for a kind of source that is not known."""
     holder, where = need_dict(doc, "source", at), f"{at}/source"
     word = maybe_str(doc, "format", at)
     media_type = None if word is None else type_of(kind, word)
-    spelling: dict[str, Json] = {}
-    if media_type is not None and FORMATS[kind].get(media_type) != word:
-        spelling["format"] = word
     match sole(holder):
         case "bytes":
-            return Source("base64", need_str(holder, "bytes", where), media_type), spelling
+            return Source("base64", need_str(holder, "bytes", where), media_type)
         case "s3Location":
             place = need_dict(holder, "s3Location", where)
             uri = need_str(place, "uri", f"{where}/s3Location")
-            return Source("file", uri, media_type, d.issuer), spelling
+            return Source("file", uri, media_type, d.issuer)
         case "text":
-            if media_type is None:
-                media_type = "text/plain"
-                spelling["format"] = word
-            return Source("text", need_str(holder, "text", where), media_type), spelling
+            return Source("text", need_str(holder, "text", where), media_type or "text/plain")
         case "content":
             blocks = read_blocks(d, need_list(holder, "content", where), f"{where}/content")
-            if word is not None:
-                spelling["format"] = word
-            return Source("blocks", blocks=tuple(blocks)), spelling
-    return None, spelling
+            return Source("blocks", blocks=tuple(blocks))
+    return None
 
 
-def write_source(d: BedrockConverse, block: Media, w: BedrockSaid) -> tuple[str | None, Json]:
+def write_source(d: BedrockConverse, block: Media, w: BedrockWriting) -> tuple[str | None, Json]:
     """The format of a medium and where it is."""
     source = block.source
-    word = FORMATS[block.kind].get(source.media_type or "")
+    word = word_of(block.kind, source.media_type)
     match source.kind:
         case "base64":
             return word, {"bytes": source.value}
@@ -626,8 +519,7 @@ def write_source(d: BedrockConverse, block: Media, w: BedrockSaid) -> tuple[str 
         case "text":
             return word, {"text": source.value}
         case "blocks":
-            texts = write_blocks(d, only_text(d, source.blocks, w), w)
-            return None, {"content": texts}
+            return None, {"content": write_blocks(d, only_text(d, source.blocks, w), w)}
         case _:
             assert_never(source.kind)
 
@@ -641,30 +533,24 @@ def read_passage(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
         tuple(content),
         read_citable(inner, where),
         at=at,
-        extras=rest(
-            d,
-            doc,
-            "searchResult",
-            PASSAGE_KEYS,
-            within=CITABLE_REST if "citations" in inner else NOTHING,
-        ),
+        extras=rest(d, doc, "searchResult", PASSAGE_KEYS),
     )
 
 
 def writing(
     d: BedrockConverse, log: Ledger, dialect: str | None, *, answer: bool = False
-) -> BedrockSaid:
-    return BedrockSaid(log, d.is_home(dialect), answer)
+) -> BedrockWriting:
+    return BedrockWriting(log, d.is_home(dialect), answer)
 
 
-def write_passage(d: BedrockConverse, block: Passage, w: BedrockSaid) -> Json:
+def write_passage(d: BedrockConverse, block: Passage, w: BedrockWriting) -> Json:
     inner: dict[str, Json] = {"source": block.source, "title": block.title}
     inner["content"] = write_blocks(d, only_text(d, block.content, w), w)
-    write_citable(inner, block)
+    write_citable(inner, block.citable)
     return d.emit({"searchResult": inner}, block, w.log)
 
 
-def only_text(d: BedrockConverse, blocks: Sequence[Block], w: BedrockSaid) -> list[Block]:
+def only_text(d: BedrockConverse, blocks: Sequence[Block], w: BedrockWriting) -> list[Block]:
     """Where there is room for text alone; at home, for whatever there was."""
     kept: list[Block] = []
     for block in blocks:
@@ -680,10 +566,10 @@ READERS: dict[str, Callable[[Any, dict[str, Json], str], Block]] = {
     "json": read_json,
     "toolResult": read_result,
     "reasoningContent": read_reasoning,
-    "image": read_image,
-    "document": read_document,
-    "video": read_video,
-    "audio": read_audio,
+    "image": partial(read_media, "image"),
+    "document": partial(read_media, "document"),
+    "video": partial(read_media, "video"),
+    "audio": partial(read_media, "audio"),
     "searchResult": read_passage,
     "citationsContent": read_cited,
     "guardContent": read_guard,

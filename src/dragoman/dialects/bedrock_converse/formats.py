@@ -5,54 +5,23 @@ from __future__ import annotations
 import re
 
 from ...core.capabilities import Form
+from ...core.media import ENDINGS, endings_of
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html, and of the
-# blocks beside it. The first word of a type is the one that is written.
-IMAGES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
-DOCUMENTS = {
-    "pdf": "application/pdf",
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "html": "text/html",
-    "txt": "text/plain",
-    "md": "text/markdown",
+# blocks beside it: the endings of file names, and some words more.
+TYPES = ENDINGS | {
+    "video": {"three_gp": "video/3gpp"} | ENDINGS["video"],
+    "audio": ENDINGS["audio"]
+    | {
+        "pcm": "audio/pcm",
+        "mkv": "audio/x-matroska",
+        "mka": "audio/x-matroska",
+        "x-aac": "audio/aac",
+        "mpeg": "audio/mpeg",
+        "mpga": "audio/mpeg",
+    },
 }
-VIDEOS = {
-    "mp4": "video/mp4",
-    "mov": "video/quicktime",
-    "mkv": "video/x-matroska",
-    "webm": "video/webm",
-    "flv": "video/x-flv",
-    "mpeg": "video/mpeg",
-    "mpg": "video/mpeg",
-    "wmv": "video/x-ms-wmv",
-    "three_gp": "video/3gpp",
-}
-AUDIOS = {
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "opus": "audio/opus",
-    "aac": "audio/aac",
-    "flac": "audio/flac",
-    "ogg": "audio/ogg",
-    "mp4": "audio/mp4",
-    "m4a": "audio/mp4",
-    "webm": "audio/webm",
-    "pcm": "audio/pcm",
-    "mkv": "audio/x-matroska",
-    "mka": "audio/x-matroska",
-    "x-aac": "audio/aac",
-    "mpeg": "audio/mpeg",
-    "mpga": "audio/mpeg",
-}
-TYPES = {"image": IMAGES, "document": DOCUMENTS, "video": VIDEOS, "audio": AUDIOS}
-FORMATS = {
-    kind: {media_type: word for word, media_type in reversed(words.items())}
-    for kind, words in TYPES.items()
-}
+FORMATS = {kind: endings_of(types) for kind, types in TYPES.items()}
 SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
 USUAL = {
     "image": "image/png",
@@ -72,6 +41,13 @@ def type_of(kind: str, word: str) -> str:
     """The media type that a word stands for."""
     top = "application" if kind == "document" else kind
     return TYPES[kind].get(word) or f"{top}/{word}"
+
+
+def word_of(kind: str, media_type: str | None) -> str | None:
+    """The word for a media type."""
+    if media_type is None:
+        return None
+    return FORMATS[kind].get(media_type) or media_type.rpartition("/")[2]
 
 
 def form_of(kind: str, sources: frozenset[str]) -> Form:

@@ -11,12 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from ...core.fields import Field, Fields, mapping, number, strings, text, whole
-from ...core.reading import compact, maybe_dict, maybe_int, maybe_str, parse
+from ...core.reading import compact, maybe_dict, maybe_str, parse
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import schemas
-from .blocks import BedrockSaid
+from .. import _claude
+from .blocks import BedrockWriting
 
 if TYPE_CHECKING:
     from . import BedrockConverse
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 
 MORE = "additionalModelRequestFields"
 TIERS = ("priority", "default", "flex", "reserved")
-THINKING = {
-    "enabled": "on",
-    "adaptive": "adaptive",
-    "disabled": "off",
-    "between_tools": "between-tools",
-}
-THINKING_TYPES = {mode: kind for kind, mode in THINKING.items()}
 THINKING_KEYS = frozenset({"type", "budget_tokens", "display"})
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 _is_label = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}").fullmatch
@@ -78,7 +72,9 @@ def read_params(
     return Params(**given, ats=ats), partly
 
 
-def write_params(d: BedrockConverse, out: dict[str, Json], tree: Request, w: BedrockSaid) -> None:
+def write_params(
+    d: BedrockConverse, out: dict[str, Json], tree: Request, w: BedrockWriting
+) -> None:
     params = FIELDS.write(out, tree.params, w, d.name)
     if params is None:
         return
@@ -118,19 +114,12 @@ def read_thinking(
         effort = maybe_str(config, "effort", "/outputConfig")
         partly["outputConfig"] = ("effort",)
     said = doc[MORE].get("thinking") if MORE in partly else None
-    mode = THINKING.get(str(said.get("type"))) if isinstance(said, dict) else None
-    if mode is None or said is None or not said.keys() <= THINKING_KEYS:
-        return None if effort is None else Thinking(effort=effort, at="/outputConfig/effort")
-    at = f"/{MORE}/thinking"
-    partly[MORE] += ("thinking",)
-    return Thinking(
-        mode,  # type: ignore[arg-type]
-        effort,
-        maybe_int(said, "budget_tokens", at),
-        maybe_str(said, "display", at),
-        at=at,
-        extras=d.keep(said, THINKING_KEYS),
-    )
+    if isinstance(said, dict) and said.keys() <= THINKING_KEYS:
+        asked = _claude.read_thinking(said, effort, f"/{MORE}/thinking")
+        if asked is not None:
+            partly[MORE] += ("thinking",)
+            return asked
+    return None if effort is None else Thinking(effort=effort, at="/outputConfig/effort")
 
 
 def write_thinking(
@@ -138,18 +127,12 @@ def write_thinking(
     out: dict[str, Json],
     more: dict[str, Json],
     config: Thinking,
-    w: BedrockSaid,
+    w: BedrockWriting,
 ) -> None:
-    if (mode := config.mode or (None if config.budget is None else "on")) is not None:
-        said: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-        if config.budget is not None:
-            said["budget_tokens"] = config.budget
-        if config.display is not None:
-            said["display"] = config.display
+    if (said := _claude.write_thinking(config)) is not None:
         w.moved("thinking", config.at, f"{d.name} has thinking in {MORE} only")
-        more["thinking"] = d.emit(said, config, w.log)
-    else:
-        d.lose(config.extras, config.at, w.log)
+        more["thinking"] = said
+    d.lose(config.extras, config.at, w.log)
     if config.effort is not None:
         out["outputConfig"] = {"effort": config.effort}
 
@@ -169,8 +152,6 @@ def read_output(
         return None
     at = "/outputConfig/textFormat"
     partly["outputConfig"] += ("textFormat",)
-    text = found["schema"]
-    spelling = None if compact(schema) == text else {"schema": text}
     where = f"{at}/structure/jsonSchema"
     return OutputFormat(
         "schema",
@@ -178,12 +159,11 @@ def read_output(
         maybe_str(found, "description", where),
         schema,
         at=at,
-        extras=d.keep(found, found.keys(), spelling),
     )
 
 
 def write_output(
-    d: BedrockConverse, out: dict[str, Json], form: OutputFormat, w: BedrockSaid
+    d: BedrockConverse, out: dict[str, Json], form: OutputFormat, w: BedrockWriting
 ) -> None:
     if form.kind == "text":
         d.lose(form.extras, form.at, w.log)
@@ -191,7 +171,7 @@ def write_output(
     schema = form.schema
     if not w.home:
         schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
-    found: dict[str, Json] = {"schema": d.spelling(form).get("schema", compact(schema))}
+    found: dict[str, Json] = {"schema": compact(schema)}
     for key in ("name", "description"):
         if (value := getattr(form, key)) is not None:
             found[key] = value

@@ -9,24 +9,14 @@ from msgspec.structs import replace
 from ...core import fitting
 from ...core.lowering.prefill import is_begun
 from ...core.models import Facts, Models
-from ...core.reading import as_dict, maybe_dict, maybe_str, need_list
+from ...core.reading import as_dict, maybe_dict, maybe_list, maybe_str, need_list
 from ...core.writing import NO_PARAMETERS
 from ...ledger import Ledger
-from ...model import (
-    Extras,
-    History,
-    Json,
-    Message,
-    Request,
-    Thinking,
-    Tool,
-    ToolCall,
-    ToolResult,
-    Tree,
-)
+from ...model import History, Json, Message, Request, Thinking, Tool, ToolCall, ToolResult, Tree
 from .._claude import (
     CONTINUE,
     EXCLUDED,
+    as_custom,
     ends_in_words,
     fit,
     is_claude,
@@ -34,6 +24,7 @@ from .._claude import (
     no_prefill,
     note_prefill,
     repaired,
+    surplus_marks,
 )
 from .._claude_turns import (
     WITHOUT_THINKING,
@@ -43,7 +34,7 @@ from .._claude_turns import (
     without_final_space,
 )
 from .._nine import ID_RULE, Nine
-from .blocks import NAME, BedrockSaid, read_blocks, writing
+from .blocks import NOBODY, BedrockWriting, read_blocks, writing
 from .params import FIELDS, MORE, read_params, write_params
 from .tools import read_choice, read_tool_list, write_choice, write_tool_list
 from .turns import begin, read_history, write_conversation
@@ -52,7 +43,6 @@ if TYPE_CHECKING:
     from . import BedrockConverse
 
 
-MOST_MARKS = 4
 MAKERS = ("anthropic", "mistral", "amazon")
 """Whose models are served here as their makers' tables say."""
 
@@ -74,15 +64,12 @@ def read_request(d: BedrockConverse, doc: Json) -> Request:
             tools = read_tool_list(d, config["tools"], "/toolConfig/tools")
         said = maybe_dict(config, "toolChoice", "/toolConfig")
         choice = None if said is None else read_choice(d, said, "/toolConfig/toolChoice")
-    if choice is not None and choice.mode == "named":
-        if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
-            choice = replace(choice, kind="custom")
     messages = read_conversation(d, doc, tools)
     return Request(
         maybe_str(doc, "modelId", ""),
         tuple(messages),
         tools,
-        choice,
+        as_custom(choice, tools),
         params,
         True if messages and is_begun(messages[-1]) else None,
         dialect=d.name,
@@ -99,7 +86,7 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
     facts = w.address(maker_of(tree.model, log.models), tree.model)
     if not w.home:
         tree = fit(tree, facts, log)
-        tree = apart(tree, log) if w.signed else tree
+        tree = apart(tree, d, log) if w.signed else tree
         if w.signed and not (ends_in_words(tree) and refuses_prefill(tree, w)):
             tree = without_final_space(tree, log)
         if facts.call_ids == "nine":
@@ -112,7 +99,7 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
     if not log.restores:
         tree = fit_thinking(out, tree, w)
     write_params(d, out, tree, w)
-    if config or (w.home and tree.tools is not None):
+    if config:
         out["toolConfig"] = config
     limit_marks(d, out, w)
     turns = out["messages"]
@@ -140,7 +127,7 @@ def restored(d: BedrockConverse, document: Json, tree: Tree, log: Ledger) -> Jso
     return rest | {MORE: left} if left else rest
 
 
-def fit_thinking(out: dict[str, Json], tree: Request, w: BedrockSaid) -> Request:
+def fit_thinking(out: dict[str, Json], tree: Request, w: BedrockWriting) -> Request:
     """In the middle of a tool loop, thinking needs the thinking block that began it."""
     config = tree.params.thinking
     if w.home or config is None or not within_budget(config):
@@ -154,9 +141,7 @@ def fit_thinking(out: dict[str, Json], tree: Request, w: BedrockSaid) -> Request
 
 def read_messages(d: BedrockConverse, doc: Json) -> History:
     if doc.__class__ is list:
-        messages = read_history(d, doc, "", frozenset())
-        bare = Extras(NAME, spelling={"bare": 1})
-        return History(tuple(messages), dialect=d.name, extras=bare)
+        return History(tuple(read_history(d, doc, "", NOBODY)), dialect=d.name)
     doc = as_dict(doc, "")
     messages = read_conversation(d, doc, None)
     extras = d.keep(doc, ("messages", "system"))
@@ -166,16 +151,14 @@ def read_messages(d: BedrockConverse, doc: Json) -> History:
 def write_messages(d: BedrockConverse, tree: History, log: Ledger) -> Json:
     out: dict[str, Json] = {}
     write_conversation(d, out, tree.messages, writing(d, log, tree.dialect))
-    if "bare" in d.spelling(tree):
-        return out["messages"]
     return d.emit(out, tree, log)
 
 
-def write_config(d: BedrockConverse, tree: Request, w: BedrockSaid) -> dict[str, Json]:
+def write_config(d: BedrockConverse, tree: Request, w: BedrockWriting) -> dict[str, Json]:
     config: dict[str, Json] = {}
     choice, used = tree.tool_choice, used_tools(tree.messages)
     tools = write_tool_list(d, tree.tools or (), w)
-    if tools or (w.home and tree.tools is not None):
+    if tools:
         config["tools"] = tools
     elif used and not w.home:
         # "The toolConfig field must be defined when using toolUse and toolResult content
@@ -195,12 +178,9 @@ def write_config(d: BedrockConverse, tree: Request, w: BedrockSaid) -> dict[str,
     return config
 
 
-def invent_tool(d: BedrockConverse, name: str, at: str, w: BedrockSaid) -> Json:
-    w.log.invented(
-        "tool",
-        at,
-        f"{d.name} requires a definition of every tool that is called; written without parameters",
-    )
+def invent_tool(d: BedrockConverse, name: str, at: str, w: BedrockWriting) -> Json:
+    why = f"{d.name} requires a definition of every tool that is called; written without parameters"
+    w.log.invented("tool", at, why)
     return {"toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NO_PARAMETERS}}}
 
 
@@ -214,22 +194,15 @@ def facts_of(d: BedrockConverse, model: str | None, log: Ledger) -> Facts:
     return log.models.facts(maker_of(model, log.models), model)
 
 
-def refuses_prefill(tree: Request, w: BedrockSaid) -> str | None:
+def refuses_prefill(tree: Request, w: BedrockWriting) -> str | None:
     """Why the model does not go on with what the assistant says last."""
     return no_prefill(tree, w.facts, w.signed and within_budget(tree.params.thinking))
 
 
-def limit_marks(d: BedrockConverse, out: dict[str, Json], w: BedrockSaid) -> None:
-    """Four marks at most; the first ones go: a later mark covers the longer prefix."""
-    if w.home or len(w.marks) <= MOST_MARKS:
+def limit_marks(d: BedrockConverse, out: dict[str, Json], w: BedrockWriting) -> None:
+    surplus = set(map(id, surplus_marks(d, w)))
+    if not surplus:
         return
-    surplus = {id(doc) for doc, _ in w.marks[:-MOST_MARKS]}
-    for _, cache in w.marks[:-MOST_MARKS]:
-        w.log.dropped(
-            "cache",
-            cache.at,
-            f"{d.name} allows at most {MOST_MARKS} cache marks; the last ones are kept",
-        )
     turns = [turn["content"] for turn in out["messages"]]
     for blocks in (out.get("toolConfig", {}).get("tools", []), out.get("system", []), *turns):
         blocks[:] = [block for block in blocks if id(block) not in surplus]
@@ -240,9 +213,10 @@ def read_conversation(
 ) -> list[Message]:
     custom = frozenset(tool.name for tool in tools or () if tool.kind == "custom")
     messages = read_history(d, need_list(doc, "messages", ""), "/messages", custom)
-    if not doc.get("system") and doc.get("system") in (None, []):
+    system = maybe_list(doc, "system", "")
+    if not system:
         return messages
-    blocks = read_blocks(d, need_list(doc, "system", ""), "/system")
+    blocks = read_blocks(d, system, "/system")
     return [Message("system", tuple(blocks), at="/system"), *messages]
 
 

@@ -7,31 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.counts import ALL, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_dict,
-    maybe_str,
-    need_dict,
-    need_list,
-)
+from ...core.reading import as_dict, maybe_dict, maybe_str, need_dict, need_list
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Candidate,
-    ErrorKind,
-    Extras,
-    Failure,
-    Json,
-    Message,
-    Response,
-    Text,
-    ToolCall,
-    Usage,
-)
-from . import turns
+from ...model import Block, Candidate, ErrorKind, Failure, Json, Message, Response, Text, Usage
+from .._claude_turns import calls_last
 from .blocks import read_blocks, write_blocks, writing
 
 if TYPE_CHECKING:
@@ -100,19 +82,15 @@ TWICE = {
 
 def read_response(d: BedrockConverse, doc: Json) -> Response:
     doc = as_dict(doc, "")
-    if "output" not in doc and error_of(doc) is not None:
-        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
+    if "output" not in doc and (failure := error_in(d, doc)) is not None:
+        return Response(None, None, (), failure=failure, dialect=d.name)
     output = need_dict(doc, "output", "")
     message, at = need_dict(output, "message", "/output"), "/output/message"
     docs = need_list(message, "content", at)
     blocks = tuple(read_blocks(d, docs, f"{at}/content", results=False))
-    role = message.get("role")
-    extras = d.keep(message, ("content", "role"))
-    if role != "assistant":
-        extras = d.respell(extras, role=role)
-    word = maybe_str(doc, "stopReason", "")
-    said = Message("assistant", blocks, at=at, extras=extras)
-    stop = d.stop_of(word, said)
+    taken = ("content", "role") if message.get("role") == "assistant" else ("content",)
+    said = Message("assistant", blocks, at=at, extras=d.keep(message, taken))
+    stop = d.stop_of(maybe_str(doc, "stopReason", ""), said)
     usage = maybe_dict(doc, "usage", "")
     tier = maybe_dict(doc, "serviceTier", "")
     return Response(
@@ -132,9 +110,9 @@ def write_response(d: BedrockConverse, tree: Response, log: Ledger) -> Json:
     w = writing(d, log, tree.dialect, answer=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     message = candidate.message
-    content = message.content if w.home else turns.fit_assistant(d, message.content, w)
-    said = write_message(d, message, write_blocks(d, content, w), log)
-    out: dict[str, Json] = {"output": {"message": said}}
+    content = message.content if w.home else calls_last(d, message.content, w)
+    said: dict[str, Json] = {"role": "assistant", "content": write_blocks(d, content, w)}
+    out: dict[str, Json] = {"output": {"message": d.emit(said, message, log)}}
     if (word := d.stop_word(candidate, w)) is not None:
         out["stopReason"] = word
     d.put_usage(out, tree, w)
@@ -147,24 +125,11 @@ def write_response(d: BedrockConverse, tree: Response, log: Ledger) -> Json:
     return d.emit(out, tree, log)
 
 
-def write_message(d: BedrockConverse, message: Message, content: list[Json], log: Ledger) -> Json:
-    out: dict[str, Json] = {"role": "assistant", "content": content}
-    if "role" in (spelling := d.spelling(message)):
-        out["role"] = spelling["role"]
-        if spelling["role"] is None:
-            del out["role"]
-    return d.emit(out, message, log)
-
-
 def read_usage(d: BedrockConverse, doc: dict[str, Json], at: str) -> Usage:
     ttl = ttl_of(doc.get("cacheDetails"))
-    usage = d.counts.read(d, doc, at, () if ttl is None else ("cacheDetails",))
-    extras = usage.extras
-    if extras is not None and not TWICE.keys().isdisjoint(extras.fields):
-        twice = {k: v for k, v in extras.fields.items() if k in TWICE and doc.get(TWICE[k]) == v}
-        fields = {k: v for k, v in extras.fields.items() if k not in twice}
-        extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
-    return replace(usage, cache_write_ttl=ttl, extras=extras)
+    also = [old for old, key in TWICE.items() if old in doc and doc[old] == doc.get(key)]
+    usage = d.counts.read(d, doc, at, also if ttl is None else (*also, "cacheDetails"))
+    return usage if ttl is None else replace(usage, cache_write_ttl=ttl)
 
 
 def write_usage(d: BedrockConverse, usage: Usage, w: Writing) -> dict[str, Json]:
@@ -180,65 +145,53 @@ def write_usage(d: BedrockConverse, usage: Usage, w: Writing) -> dict[str, Json]
 
 
 def settle(d: BedrockConverse, message: Message, log: Ledger) -> Message:
-    """A text of an answer may be blank, and a call may bear a type; not in a history."""
+    """A text of a response may be blank; not in a history."""
     content: list[Block] = []
     for block in message.content:
         if isinstance(block, Text) and not block.text.strip():
             d.omit_text(block.at, log)
-            continue
-        if isinstance(block, Text | ToolCall) and (extras := block.extras) is not None:
-            spelling = {k: v for k, v in extras.spelling.items() if k != "type"}
-            block = replace(block, extras=replace(extras, spelling=spelling))
-        content.append(block)
+        else:
+            content.append(block)
     return replace(message, content=tuple(content))
 
 
 def read_error(d: BedrockConverse, doc: Json) -> Failure:
     """``{"message"}``; its type is in a header, or here as AWS's clients put it."""
     if doc.__class__ is str:
-        return Failure("other", doc, dialect=d.name, extras=d.respell(None, whole=True))
+        return Failure("other", doc, dialect=d.name)
     doc = as_dict(doc, "")
-    found = error_of(doc)
-    if found is None:
-        bare = Extras(d.name, doc, spelling={"bare": True})
-        return Failure("other", "", dialect=d.name, extras=bare)
-    word, holder, key, named = found
-    kind = ERRORS.get(type_name(word or ""), "other")
-    if holder is doc:
-        extras = d.keep(doc, (key, *named), {"keys": [key, *named]})
-    else:  # {"throttlingException": {"message"}}, as an event of a stream
-        extras = Extras(d.name, doc, spelling={"bare": True})
-    return Failure(kind, holder[key], word, dialect=d.name, extras=extras)
+    return error_in(d, doc) or Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
+
+
+def error_in(d: BedrockConverse, doc: dict[str, Json]) -> Failure | None:
+    """The error of a document; None where there is no message."""
+    for key in ("message", "Message"):
+        if isinstance(doc.get(key), str):
+            word = doc.get("__type") if isinstance(doc.get("__type"), str) else None
+            extras = d.keep(doc, (key,) if word is None else (key, "__type"))
+            return Failure(kind_of(word or ""), doc[key], word, dialect=d.name, extras=extras)
+    for word, inner in doc.items():  # {"throttlingException": {"message"}}, an event of a stream
+        if word.endswith("Exception") and isinstance(inner, dict):
+            if isinstance(text := inner.get("message"), str):
+                extras = d.keep(doc, (), partly={word: ("message",)})
+                return Failure(kind_of(word), text, word, dialect=d.name, extras=extras)
+    return None
+
+
+def kind_of(word: str) -> ErrorKind:
+    return ERRORS.get(type_name(word), "other")
 
 
 def write_error(d: BedrockConverse, tree: Failure, log: Ledger) -> Json:
-    spelling = d.spelling(tree)
-    if spelling.get("whole"):
-        return tree.message
-    if spelling.get("bare") and tree.extras is not None:
-        return tree.extras.fields
-    if "keys" in spelling:
-        key, *named = spelling["keys"]
-        return d.emit({key: tree.message} | dict.fromkeys(named, tree.type), tree, log)
-    word = ERROR_TYPES.get(tree.kind)
-    if word is None:
-        word = NEAREST.get(tree.kind, "InternalServerException")
-        note_error_type(tree, word, log)
+    word = tree.type
+    if not d.is_home(tree.dialect):
+        word = ERROR_TYPES.get(tree.kind)
+        if word is None:
+            word = NEAREST.get(tree.kind, "InternalServerException")
+            note_error_type(tree, word, log)
     d.note_error(tree, log)
-    return d.emit({"__type": word, "message": tree.message}, tree, log)
-
-
-def error_of(doc: dict[str, Json]) -> tuple[str | None, dict[str, Json], str, list[str]] | None:
-    """The type of an error, the object and key of its message, the key of its type if beside it."""
-    for key in ("message", "Message"):
-        if isinstance(doc.get(key), str):
-            named = [k for k in ("__type",) if isinstance(doc.get(k), str)]
-            return (doc[named[0]] if named else None), doc, key, named
-    for word, inner in doc.items():
-        if word.endswith("Exception") and isinstance(inner, dict):
-            if isinstance(inner.get("message"), str):
-                return word, inner, "message", []
-    return None
+    out: dict[str, Json] = {} if word is None else {"__type": word}
+    return d.emit(out | {"message": tree.message}, tree, log)
 
 
 def type_name(word: str) -> str:

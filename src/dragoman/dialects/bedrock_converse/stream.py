@@ -12,8 +12,8 @@ Blocks come one after the other here. Only calls are announced; all else begins 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +23,6 @@ from ...core.reading import (
     UNREADABLE,
     as_dict,
     compact,
-    decode,
     encode,
     maybe_dict,
     maybe_str,
@@ -31,14 +30,15 @@ from ...core.reading import (
     need_list,
     need_str,
 )
-from ...core.writing import is_blank, repeats_a_key
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import Keys, OneByOne, Said, StreamReader, as_written
+from ...streams.base import Keys, Said
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.framing.eventstream import write_error, write_frame
+from ...streams.splicing import MARKED, MARKER, Splice
+from .._claude_stream import ClaudeReader, ClaudeWriter
 from . import blocks, response
 from .response import type_name
 
@@ -98,8 +98,9 @@ class BedrockPiece:
         self.opened = False  # it has been said that the block begins
 
 
-class BedrockReader(StreamReader):
+class BedrockReader(ClaudeReader):
     dialect: BedrockConverse
+    varying: ClassVar[Mapping[str, Any]] = {PADDING: str}
     keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: BedrockConverse, whole: bool) -> None:
@@ -108,7 +109,6 @@ class BedrockReader(StreamReader):
         self.head: dict[str, Json] = {}
         self.blocks: list[BedrockPiece] = []
         self.open_now: dict[int, BedrockPiece] = {}
-        self.written: dict[str, str] = {}  # where a call stands -> its arguments as they came
         self.stopped = self.counted = False
         self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
             "messageStart": self.start,
@@ -130,6 +130,7 @@ class BedrockReader(StreamReader):
         if piece is None or piece.kind != "text":
             return self.read_with_care(frame)
         piece.said.add(text)
+        self.sink = piece.said.add
         return (Delta(piece.number, text),) if text else ()
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -229,6 +230,7 @@ class BedrockReader(StreamReader):
             case "toolUse":
                 text = need_str(need_dict(delta, "toolUse", "/delta"), "input", "/delta/toolUse")
                 piece.said.add(text)
+                self.sink = piece.said.add
                 return [Delta(piece.number, text)] if piece.opened and text else []
             case "toolResult":
                 more = need_list(delta, "toolResult", "/delta")
@@ -254,6 +256,7 @@ class BedrockReader(StreamReader):
         at = "/delta/reasoningContent"
         if (text := maybe_str(delta, "text", at)) is not None:
             piece.said.add(text)
+            self.sink = piece.said.add
             piece.doc["text"] = True
             return [Delta(piece.number, text)] if text else []
         if (data := maybe_str(delta, "signature", at)) is not None:
@@ -289,10 +292,7 @@ class BedrockReader(StreamReader):
         match piece.kind:
             case "text" if piece.citations:
                 return {
-                    "citationsContent": {
-                        "content": [{"text": text}],
-                        "citations": piece.citations,
-                    }
+                    "citationsContent": {"content": [{"text": text}], "citations": piece.citations}
                 }
             case "text":
                 return {"text": text}
@@ -302,27 +302,15 @@ class BedrockReader(StreamReader):
                 signed = {"signature": doc["signature"]} if "signature" in doc else {}
                 return {"reasoningContent": {"reasoningText": {"text": text, **signed}}}
             case "toolUse":
-                return {"toolUse": {**doc, "input": self.arguments(piece.number, text)}}
+                at = f"{AT}/{piece.number}"
+                return {
+                    "toolUse": {**doc, "input": self.arguments(at, text) if text.strip() else {}}
+                }
             case "toolResult":
                 return {"toolResult": {"content": [], **doc}}
             case "image":
                 return {"image": doc}
         return as_dict(doc, "")
-
-    def arguments(self, number: int, text: str) -> dict[str, Json]:
-        """Arguments as an object; text that is none goes under ``arguments``, as at rest."""
-        if not text.strip():
-            return {}
-        try:
-            value = decode(text)
-        except UNREADABLE:
-            value = self.arguments_without_halves(text, f"{AT}/{number}")
-        fit = isinstance(value, dict)
-        if self.whole or not fit:
-            self.written[f"{AT}/{number}"] = text
-        if not fit or repeats_a_key(text, value):
-            self.unfit[f"{AT}/{number}"] = None
-        return value if fit else {"arguments": text}
 
     def end_message(self, doc: dict[str, Json]) -> list[Event]:
         self.head |= doc
@@ -349,11 +337,6 @@ class BedrockReader(StreamReader):
             return None
         content = [self.at_rest_of(piece) for piece in self.blocks]
         return {**self.head, "output": {"message": {**self.message, "content": content}}}
-
-    def at_rest(self) -> Response:
-        """The arguments of calls are the text that the model wrote, as they are in flight."""
-        tree = super().at_rest()
-        return as_written(tree, self.written) if self.written and not self.home else tree
 
 
 def joined(before: str, more: str) -> str:
@@ -383,18 +366,13 @@ def frame(name: str, **payload: Json) -> bytes:
     return write_frame(name, encode(payload))
 
 
-class BedrockWriter(OneByOne):
+class BedrockWriter(ClaudeWriter):
     names_first: ClassVar[bool] = False
     dialect: BedrockConverse
 
     def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
+        super().__init__(dialect, log, home)
         self.w = blocks.writing(dialect, self.aside, dialect.name if home else None, answer=True)
-        self.number = -1  # of the block that was begun last
-        self.begun_here = False  # whether anything of the current block was said
-        self.wrapped = False  # whether its deltas are a string inside an object
-        self.open_text = False  # whether arguments have begun
-        self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
         self.quoted: list[Json] = []  # citations that have been said
         self.late: list[Json] = []  # that came when their text was closed
@@ -405,8 +383,8 @@ class BedrockWriter(OneByOne):
 
     def enter(self, event: Open) -> bytes:
         block = event.block
-        self.begun_here = self.wrapped = self.open_text = False
-        self.blank, self.cites = "", []
+        self.enter_next()
+        self.cites = []
         if isinstance(block, ToolCall):
             return self.enter_call(block)
         if isinstance(block, Text | Reasoning):
@@ -421,14 +399,14 @@ class BedrockWriter(OneByOne):
         return out + self.wrap("input") if call.kind == "custom" else out
 
     def start(self, doc: Json) -> bytes:
-        self.begun_here = True
+        self.entered = True
         self.number += 1
         return frame("contentBlockStart", start=doc, contentBlockIndex=self.number)
 
     def piece(self, **delta: Json) -> bytes:
         """More of the current block, which begins with it if need be."""
-        if not self.begun_here:
-            self.begun_here = True
+        if not self.entered:
+            self.entered = True
             self.number += 1
         return frame("contentBlockDelta", delta=delta, contentBlockIndex=self.number)
 
@@ -445,63 +423,45 @@ class BedrockWriter(OneByOne):
         start = self.start({kind: {k: v for k, v in inner.items() if k != grown}})
         value = inner.get(grown)
         if kind == "toolUse":
-            return start + self.argued(compact(value)) + self.stop()
+            return start + self.add_arguments(compact(value)) + self.stop()
         delta = value if kind == "toolResult" else {grown: value}
         return start + self.piece(**{kind: delta}) + self.stop()
 
-    def argued(self, text: str) -> bytes:
+    def add_arguments(self, text: str) -> bytes:
         return self.piece(toolUse={"input": text})
 
-    def wrap(self, key: str) -> bytes:
-        """Text that is no object becomes one with a single string, around it as it comes."""
-        self.wrapped = True
-        return self.argued(f'{{"{key}":"')
+    def add_text(self, text: str) -> bytes:
+        cited, self.cites = self.cites, []
+        return self.piece(text=text) + b"".join(map(self.quote_piece, cited))
 
-    def argue(self, text: str) -> bytes:
-        """The arguments of a call. How they begin shows whether they will be an object."""
-        if self.open_text:
-            return self.argued(text)
-        text, self.blank = self.blank + text, ""
-        if self.wrapped:
-            return self.argued(compact(text)[1:-1])
-        if is_blank(text):
-            self.blank = text
-            return b""
-        if not text.lstrip().startswith("{"):
-            return self.wrap("arguments") + self.argue(text)
-        self.open_text = True
-        return self.argued(text)
+    def add_reasoning(self, text: str) -> bytes:
+        return self.piece(reasoningContent={"text": text})
 
-    def say(self, event: Delta) -> bytes:
-        block, text = self.block, event.text
-        if isinstance(block, Reasoning):
-            return self.think(event)
-        if isinstance(block, ToolCall):
-            return self.argue(text)
-        if not isinstance(block, Text):
-            return b""
-        if not self.begun_here and not self.home:
-            text, self.blank = self.blank + text, ""
-            if is_blank(text):
-                self.blank = text
-                return b""
-            cited, self.cites = self.cites, []
-            return self.piece(text=text) + b"".join(map(self.quote_piece, cited))
-        return self.piece(text=text)
+    def splicing(self, event: Delta) -> Splice | None:
+        block, more = self.block, dict[str, Json]()
+        if event.index != self.current or not self.entered or self.wrapped or self.cites:
+            return None
+        if isinstance(block, Text):
+            more = {"text": MARKED}
+        elif isinstance(block, ToolCall) and self.plain:
+            more = {"toolUse": {"input": MARKED}}
+        elif isinstance(block, Reasoning) and self.part == (event.part, event.place):
+            more = {"reasoningContent": {"text": MARKED}}
+        if not more:
+            return None
+        head, _, tail = encode({"delta": more, "contentBlockIndex": self.number}).partition(MARKER)
 
-    def think(self, event: Delta) -> bytes:
-        if not (event.text or self.home or self.begun_here):
-            return b""  # it begins with its first word
-        text = self.reasoning(event)
-        if text or (text is not None and self.home):
-            return self.piece(reasoningContent={"text": text})
-        return b""
+        def write(texts: Sequence[str], literals: Sequence[bytes]) -> bytes:
+            name = "contentBlockDelta"
+            return b"".join([write_frame(name, head + x + tail) for x in literals])
+
+        return write
 
     def quote(self, citation: Citation) -> bytes:
         if not isinstance(self.block, Text):
             return b""
         doc = blocks.write_citation(self.dialect, citation, self.w)
-        if self.begun_here or self.home:
+        if self.entered or self.home:
             return self.quote_piece(doc)
         self.cites.append(doc)
         return b""
@@ -516,16 +476,16 @@ class BedrockWriter(OneByOne):
 
     def leave(self) -> bytes:
         block = self.block
-        if not self.begun_here:
+        if not self.entered:
             self.late += self.cites  # of a text without a word; at rest it may be part of another
-        out = self.argued('"}') if self.wrapped else b""
+        out = self.unwrap()
         if isinstance(block, Reasoning):
             out = self.leave_reasoning(block)
-        elif isinstance(block, Text) and self.home and not self.begun_here:
+        elif isinstance(block, Text) and self.home and not self.entered:
             out = self.piece(text="")
         elif not isinstance(block, Text | ToolCall):
             return b""  # it came whole
-        return out + self.stop() if self.begun_here else b""
+        return out + self.stop() if self.entered else b""
 
     def leave_reasoning(self, block: Reasoning) -> bytes:
         signature = self.own_signature(block)
@@ -533,14 +493,14 @@ class BedrockWriter(OneByOne):
             return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
         if signature.kind == "encrypted":
             return self.piece(reasoningContent={"redactedContent": signature.data})
-        out = b"" if self.begun_here else self.piece(reasoningContent={"text": ""})
+        out = b"" if self.entered else self.piece(reasoningContent={"text": ""})
         return out + self.piece(reasoningContent={"signature": signature.data})
 
     def home_and_mute(self) -> bool:
-        return self.home and not self.begun_here
+        return self.home and not self.entered
 
     def end(self, doc: Json) -> bytes:
-        self.begun_here = False
+        self.entered = False
         late = b"".join(self.piece(citation=cite) for cite in self.unsaid(doc))
         late += self.stop() if late else b""
         stop = {key: doc[key] for key in STOP_KEYS if key in doc}

@@ -18,10 +18,10 @@ from ...core.reading import (
 )
 from ...core.writing import object_schema
 from ...ledger import Ledger
-from ...model import Json, Tool, Toolbox, ToolChoice
+from ...model import Extras, Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform, schemas
 from . import blocks
-from .blocks import BedrockSaid
+from .blocks import BedrockWriting
 
 if TYPE_CHECKING:
     from . import BedrockConverse
@@ -36,14 +36,14 @@ WORDS = {mode: word for word, mode in MODES.items()}
 def read_tools(d: BedrockConverse, doc: Json) -> Toolbox:
     if doc.__class__ is dict:  # the whole ``toolConfig``
         tools = read_tool_list(d, need_list(doc, "tools", ""), "/tools")
-        extras = d.keep(doc, ("tools",), {"config": True})
+        extras = d.keep(doc, ("tools",)) or Extras(d.name)  # which tells that it was an object
         return Toolbox(tools, dialect=d.name, extras=extras)
     return Toolbox(read_tool_list(d, doc, ""), dialect=d.name)
 
 
 def write_tools(d: BedrockConverse, tree: Toolbox, log: Ledger) -> Json:
     tools = write_tool_list(d, tree.tools, blocks.writing(d, log, tree.dialect))
-    if "config" in d.spelling(tree):
+    if tree.extras is not None and d.is_home(tree.extras.dialect):
         return d.emit({"tools": tools}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return tools
@@ -61,7 +61,7 @@ def read_tool_list(d: BedrockConverse, docs: Json, at: str) -> tuple[Tool, ...]:
     return tuple(out)
 
 
-def write_tool_list(d: BedrockConverse, tools: tuple[Tool, ...], w: BedrockSaid) -> list[Json]:
+def write_tool_list(d: BedrockConverse, tools: tuple[Tool, ...], w: BedrockWriting) -> list[Json]:
     out: list[Json] = []
     for tool in tools:
         out.append(write_tool(d, tool, w))
@@ -97,29 +97,25 @@ def read_tool(d: BedrockConverse, doc: dict[str, Json], at: str) -> Tool:
     return Tool(name, description, schema, strict=strict, at=at, extras=extras, schema_at=schema_at)
 
 
-def write_tool(d: BedrockConverse, tool: Tool, w: BedrockSaid) -> Json:
+def write_tool(d: BedrockConverse, tool: Tool, w: BedrockWriting) -> Json:
     if tool.kind == "hosted":
         return tool.payload
-    tool = freeform.as_function(tool, w.home)
+    tool = freeform.as_function(tool)
     spec: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     if tool.description or (tool.description is not None and w.home):
         spec["description"] = tool.description
     elif tool.description is not None:
         w.log.approximated("tool", tool.at, f"an empty description is omitted in {d.name}")
-    if tool.schema is not None or not w.home:
-        spec["inputSchema"] = {"json": write_schema(tool, w)}
-    strict = tool.strict
-    if strict and not w.home:
-        schema = spec["inputSchema"]["json"]
-        schema, strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
+    schema, strict = tool.schema, tool.strict
+    if not w.home:
+        schema = object_schema(tool, w.log)
+        if strict:
+            schema, strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
+    if schema is not None:
         spec["inputSchema"] = {"json": schema}
     if strict is not None:
         spec["strict"] = strict
     return d.emit({"toolSpec": spec}, tool, w.log)
-
-
-def write_schema(tool: Tool, w: BedrockSaid) -> Json:
-    return tool.schema if w.home else object_schema(tool, w.log)
 
 
 def read_tool_choice(d: BedrockConverse, doc: Json) -> ToolChoice:
@@ -137,19 +133,16 @@ def read_choice(d: BedrockConverse, doc: dict[str, Json], at: str) -> ToolChoice
         return ToolChoice(payload=doc, dialect=d.name, at=at)
     inner = need_dict(doc, word, at)
     named = mode == "named"
-    extras = d.keep(doc, (word,), partly={word: ("name",) if named else ()})
-    if extras is not None and not extras.fields and extras.blanks == {word: {}}:
-        extras = None  # as usual
     return ToolChoice(
         mode,  # type: ignore[arg-type]
         need_str(inner, "name", f"{at}/{word}") if named else None,
         dialect=d.name,
         at=at,
-        extras=extras,
+        extras=d.keep(doc, (word,), partly={word: ("name",) if named else ()}),
     )
 
 
-def write_choice(d: BedrockConverse, choice: ToolChoice, w: BedrockSaid) -> Json | None:
+def write_choice(d: BedrockConverse, choice: ToolChoice, w: BedrockWriting) -> Json | None:
     """A choice; None where there is none to be said."""
     if choice.payload is not None:
         return choice.payload

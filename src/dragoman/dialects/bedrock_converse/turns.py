@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING
 from ...core.reading import as_dict, need_list, need_str, only
 from ...core.turns import SILENCE, mark_custom_results, results_in_place, split_results
 from ...errors import Malformed
-from ...model import (
-    Block,
-    Extras,
-    Hosted,
-    Json,
-    Message,
-    Raw,
-    Role,
-    ToolCall,
-    ToolResult,
-)
-from .blocks import NAME, BedrockSaid, read_blocks, write_blocks
+from ...model import Json, Message, Role, ToolResult
+from .._claude_turns import calls_last, has_fields, prompts
+from .blocks import BedrockWriting, read_blocks, write_blocks
 
 if TYPE_CHECKING:
     from . import BedrockConverse
 
 
-JOINED = Extras(NAME, spelling={"joined": True})
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 PLAIN_MESSAGE = only("role", "content")
 
@@ -54,39 +44,27 @@ def read_message(
     if role is None:
         raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
     extras = None if PLAIN_MESSAGE(doc) else d.keep(doc, ("role", "content"))
-    if role == "system" and not any(m.role != "system" for m in out):
-        extras = d.respell(extras, place="message")
     docs = need_list(doc, "content", at)
     blocks = read_blocks(d, docs, f"{at}/content", custom, results=role == "user")
     if role == "user" and any(isinstance(block, ToolResult) for block in blocks):
-        split_results(blocks, at, extras, out, JOINED)
+        split_results(blocks, at, extras, out)
     else:
         out.append(Message(role, tuple(blocks), at=at, extras=extras))
 
 
 def write_conversation(
-    d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockSaid
+    d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockWriting
 ) -> None:
     if not w.home:
         messages = results_in_place(messages, w.log)
-    leading = 0
-    for message in messages:
-        if message.role != "system" or is_inline(d, message):
-            break
-        leading += 1
-    if leading:
-        write_system(d, out, messages[:leading], w)
+    leading = prompts(d, messages, w)
+    write_system(d, out, messages[:leading], w)
     rest = messages[leading:]
     out["messages"] = write_turns(d, rest, w) if w.home else write_alternating(d, rest, w)
 
 
-def is_inline(d: BedrockConverse, message: Message) -> bool:
-    """Whether a leading system turn was said inside the messages, at home."""
-    return d.spelling(message).get("place") == "message"
-
-
 def write_system(
-    d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockSaid
+    d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockWriting
 ) -> None:
     blocks: list[Json] = []
     for message in messages:
@@ -95,27 +73,28 @@ def write_system(
         if blocks and said:
             d.merge_prompt(message, w.log)
         blocks += said
-    if blocks or w.home:
+    if blocks:
         out["system"] = blocks
 
 
-def write_turns(d: BedrockConverse, messages: Sequence[Message], w: BedrockSaid) -> list[Json]:
-    """The messages as they were: tool results that follow each other shared one user turn."""
+def write_turns(d: BedrockConverse, messages: Sequence[Message], w: BedrockWriting) -> list[Json]:
+    """The messages in the same dialect: results share a turn of the user with what is beside."""
     out: list[Json] = []
-    results = False  # the last turn written ends in a tool result
+    before = ""
     for message in messages:
-        joined = d.spelling(message).get("joined", results and message.role == "tool")
         doc = write_turn(d, message, w)
-        if joined and out:
+        shared = "tool" in (before, message.role) and {before, message.role} <= {"tool", "user"}
+        whole = has_fields(d, message) or not (doc["content"] and out and out[-1]["content"])
+        if shared and not whole:
             out[-1]["content"] += doc["content"]
         else:
             out.append(doc)
-        results = message.role == "tool"
+        before = message.role
     return out
 
 
 def write_alternating(
-    d: BedrockConverse, messages: Sequence[Message], w: BedrockSaid
+    d: BedrockConverse, messages: Sequence[Message], w: BedrockWriting
 ) -> list[Json]:
     out: list[Json] = []
     places: list[str] = []
@@ -124,15 +103,15 @@ def write_alternating(
         doc = write_turn(d, message, w)
         if not doc["content"]:
             d.omit_message(message, w.log)
-        elif out and out[-1]["role"] == doc["role"]:
+            continue
+        if out and out[-1]["role"] == doc["role"]:
             if before != "tool" and message.role != "tool":
                 d.merge_message(message, w.log)
             out[-1]["content"] += doc["content"]
-            before = message.role
         else:
             out.append(doc)
             places.append(message.at)
-            before = message.role
+        before = message.role
     for doc, at in zip(out, places, strict=True):
         add_words(d, doc["content"], at, w)
     if out and out[0]["role"] != "user":
@@ -140,47 +119,27 @@ def write_alternating(
     return out
 
 
-def begin(d: BedrockConverse, turns: list[Json], at: str, w: BedrockSaid) -> None:
+def begin(d: BedrockConverse, turns: list[Json], at: str, w: BedrockWriting) -> None:
     """ "A conversation must start with a user message." """
     d.add_user_turn(at, w.log)
     turns.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
 
 
-def add_words(d: BedrockConverse, content: list[Json], at: str, w: BedrockSaid) -> None:
+def add_words(d: BedrockConverse, content: list[Json], at: str, w: BedrockWriting) -> None:
     """ "A text block must be included when using documents." """
     kinds = {kind for block in content for kind in block}
     if "document" in kinds and "text" not in kinds:
-        w.log.invented(
-            "text.empty", at, f"{d.name} requires a text beside a document; written as {SILENCE!r}"
-        )
+        why = f"{d.name} requires a text beside a document; written as {SILENCE!r}"
+        w.log.invented("text.empty", at, why)
         content.append({"text": SILENCE})
 
 
-def write_turn(d: BedrockConverse, message: Message, w: BedrockSaid) -> dict[str, Json]:
-    role, content = message.role, message.content
-    blocks: Sequence[Block] = content
-    if role == "assistant" and not w.home:
-        blocks = fit_assistant(d, content, w)
+def write_turn(d: BedrockConverse, message: Message, w: BedrockWriting) -> dict[str, Json]:
+    role, apart = message.role, message.role == "assistant" and not w.home
+    content = calls_last(d, message.content, w) if apart else message.content
     said = "user" if role == "tool" else role
     if said == "system" and w.facts.system_turns is False:
         why = f"`system` role written as `user`: not supported by {w.model} in a turn"
         w.log.approximated("message.role", message.at, why)
         said = "user"
-    return d.emit({"role": said, "content": write_blocks(d, blocks, w)}, message, w.log)
-
-
-def fit_assistant(d: BedrockConverse, content: Sequence[Block], w: BedrockSaid) -> Sequence[Block]:
-    """The assistant's turn: no media in a history, which only the user can send; calls last."""
-    said: list[Block] = []
-    calls: list[Block] = []
-    for block in content:
-        if isinstance(block, ToolCall):
-            calls.append(block)
-        elif calls and not w.answer:
-            # Claude takes a call with text after it for one that was not answered.
-            if not isinstance(block, Hosted | Raw):  # which are not said at all
-                w.log.approximated("content.order", block.at, f"tool calls come last in {d.name}")
-            said.append(block)
-        else:
-            (calls if calls else said).append(block)
-    return said + calls
+    return d.emit({"role": said, "content": write_blocks(d, content, w)}, message, w.log)

@@ -38,6 +38,7 @@ class Cohere(Ruled):
     needs_model = True
     serves = ("cohere",)
     pairs = True
+    windows = False  # documents stand beside the conversation, and belong to its last question
     can = cap.Capabilities(
         unfit=cap.RESULTS_APART,
         outputs=cap.Outputs(schemas=cap.OBJECTS, labels=cap.UNLABELLED, alone=True),
@@ -72,9 +73,7 @@ class Cohere(Ruled):
                     usual="image/png",
                 ),
                 "document": cap.Form(
-                    sources=frozenset({"text"}),
-                    labels=frozenset({"title", "citable"}),
-                    plain=True,
+                    sources=frozenset({"text"}), labels=frozenset({"title", "citable"}), plain=True
                 ),
             },
             code="tool_result.content",
@@ -116,7 +115,6 @@ class Cohere(Ruled):
     read_response = response.read_response
     write_response = response.write_response
     read_usage = response.read_usage
-    write_usage = response.write_usage
     read_error = response.read_error
     write_error = response.write_error
 

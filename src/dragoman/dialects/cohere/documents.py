@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, as_list, compact, expected, maybe_str
 from ...core.writing import Writing
 from ...ledger import Ledger
-from ...model import Block, Json, Media, Message, Passage, Raw, Source, Text
+from ...model import Block, Extras, Json, Media, Message, Passage, Raw, Source, Text
 
 if TYPE_CHECKING:
     from . import Cohere
@@ -75,27 +75,27 @@ def read_documents(d: Cohere, docs: Json, messages: list[Message]) -> list[Messa
 
 def read_beside(d: Cohere, doc: Json, at: str) -> Block:
     if doc.__class__ is str:
-        bare = d.respell(None, whole=True)
-        return Media("document", Source("text", doc, PLAIN), citable=True, at=at, extras=bare)
+        doc = {"data": doc}
     doc = as_dict(doc, at)
     if not is_data(doc.get("data")):
         expected("an object or a string", doc.get("data"), f"{at}/data")
-    text, title, spelling = read_data(doc["data"])
-    extras = d.keep(doc, ("id", "data"), spelling)
-    if name := maybe_str(doc, "id", at):
-        words = (Text(text, at=at),)
-        return Passage(name, title or "", words, True, at=at, extras=extras)
-    if name is not None:
-        extras = d.respell(extras, id="")
-    source = Source("text", text, PLAIN)
-    return Media("document", source, title=title, citable=True, at=at, extras=extras)
+    name, extras = maybe_str(doc, "id", at), d.keep(doc, ("id", "data"))
+    return document_of(name, *read_data(doc["data"]), at, extras)
 
 
 def write_beside(d: Cohere, block: Passage | Media, w: CohereWriting) -> Json:
-    if d.spelling(block).get("whole"):
-        assert isinstance(block, Media)
-        return block.source.value
     return d.emit(write_document(d, block, w), block, w.log)
+
+
+def document_of(
+    name: str | None, text: str, title: str | None, at: str, extras: Extras | None
+) -> Block:
+    """A document with an id is a passage."""
+    if name:
+        words = (Text(text, at=at),)
+        return Passage(name, title or "", words, True, at=at, extras=extras)
+    source = Source("text", text, PLAIN)
+    return Media("document", source, title=title, citable=True, at=at, extras=extras)
 
 
 def read_part_document(d: Cohere, part: dict[str, Json], at: str, result: bool) -> Block:
@@ -103,53 +103,30 @@ def read_part_document(d: Cohere, part: dict[str, Json], at: str, result: bool) 
     doc = part.get("document")
     if doc.__class__ is not dict or not is_data(doc.get("data")):
         return Raw(d.name, part, at=at)
-    text, title, spelling = read_data(doc["data"])
+    text, title = read_data(doc["data"])
     name = maybe_str(doc, "id", f"{at}/document")
-    spelling["place"] = "content"
-    if name == "":
-        spelling["id"] = ""
-    extras = d.keep(part, ("type",), spelling, partly={"document": ("id", "data")})
-    if name:
-        words = (Text(text, at=at),)
-        return Passage(name, title or "", words, True, at=at, extras=extras)
-    if result and title is None:
+    extras = d.keep(part, ("type",), partly={"document": ("id", "data")})
+    if result and title is None and not name:
         return Text(text, at=at, extras=extras)
-    source = Source("text", text, PLAIN)
-    return Media("document", source, title=title, citable=True, at=at, extras=extras)
+    return document_of(name, text, title, at, extras)
 
 
-def write_part_document(d: Cohere, block: Block, w: CohereWriting) -> Json:
+def write_part_document(d: Cohere, block: Passage | Media, w: CohereWriting) -> Json:
     doc = write_document(d, block, w)
     return d.emit({"type": "document", "document": doc}, block, w.log)
 
 
-def write_document(d: Cohere, block: Block, w: CohereWriting) -> dict[str, Json]:
-    spelling = d.spelling(block)
+def write_document(d: Cohere, block: Passage | Media, w: CohereWriting) -> dict[str, Json]:
     out: dict[str, Json] = {}
-    title: str | None = None
+    text, title = text_of(d, block, w), block.title
     if isinstance(block, Passage):
-        text, title = text_of(d, block, w), block.title
         if block.source or w.home:
             out["id"] = w.document_id(block)
-        elif not w.home:
+        else:
             w.log.approximated(
                 "passage", block.at, f"{d.name} writes a document without an id as a plain object"
             )
-    elif isinstance(block, Media):
-        text, title = text_of(d, block, w), block.title
-    else:
-        assert isinstance(block, Text)
-        text = block.text
-    if "id" in spelling:
-        out["id"] = spelling["id"]
-    data = spelling.get("data")
-    if data == "text":
-        out["data"] = text
-    elif data.__class__ is dict and compact(data) == text:
-        out["data"] = data
-    else:
-        keys = spelling.get("keys") or ([*(("title",) if title else ()), "text"])
-        out["data"] = {key: title if key == "title" else text for key in keys}
+    out["data"] = {"title": title, "text": text} if title else {"text": text}
     return out
 
 
@@ -176,34 +153,24 @@ def texts_of(d: Cohere, block: Passage | Media, w: CohereWriting) -> list[str]:
     return texts
 
 
-def read_data(data: Json) -> tuple[str, str | None, dict[str, Json]]:
-    """The text and the title of a document, and how the data were spelled.
+def read_data(data: Json) -> tuple[str, str | None]:
+    """The text and the title of a document.
 
     Data that say more than these are a JSON text, so that nothing that the model was given is lost.
 
     >>> read_data({"title": "Penguins", "snippet": "They swim."})
-    ('They swim.', 'Penguins', {'keys': ['title', 'snippet']})
+    ('They swim.', 'Penguins')
     >>> read_data({"text": "Hi", "author": "me"})[0]
     '{"text":"Hi","author":"me"}'
     """
     if data.__class__ is str:
-        return data, None, {"data": "text"}
+        return data, None
     title = data.get("title")
     if title.__class__ is not str:
         title = None
     key = next((key for key in TEXTS if data.get(key).__class__ is str), None)
     said = {key, "title"} if title is not None else {key}
-    if key is None or data.keys() != said:
-        return compact(data), title, {"data": data}
-    keys = [*(("title",) if title else ()), "text"]
-    return data[key], title, {} if list(data) == keys else {"keys": list(data)}
-
-
-def respell(doc: dict[str, Json], key: str, said: list[Json]) -> None:
-    """A key as it was spelled: a list of its one value, or of none where it was absent."""
-    doc.pop(key, None)
-    if said:
-        doc[key] = said[0]
+    return (compact(data) if key is None or data.keys() != said else data[key]), title
 
 
 def is_data(value: Json) -> bool:

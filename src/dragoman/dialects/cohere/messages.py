@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,6 +14,7 @@ from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
     Block,
+    Extras,
     History,
     Json,
     Media,
@@ -30,21 +30,17 @@ from ...model import (
 from ...tools import freeform
 from ...tools.tool_errors import ERROR, is_marked, mark_error, mark_plain, unmark_error
 from . import citations, documents, parts
-from .documents import CohereWriting, is_document, last_question, respell
+from .documents import CohereWriting, is_document, last_question
 from .parts import is_image
+from .tools import rest
 
 if TYPE_CHECKING:
     from . import Cohere
 
 
 PLAIN_MESSAGE = only("role", "content")
-ROLES: dict[str, Role] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
-SAID = ("role", "content", "tool_plan", "tool_calls", "citations")
+ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
+SAID = frozenset({"role", "content", "tool_plan", "tool_calls", "citations"})
 SILENCE = [{"type": "text", "text": ""}]
 
 
@@ -54,14 +50,14 @@ def read_messages(d: Cohere, doc: Json) -> History:
         return History(tuple(read_history(d, doc, "")), dialect=d.name)
     doc = as_dict(doc, "")
     messages = read_history(d, need_list(doc, "messages", ""), "/messages")
-    extras = d.keep(doc, ("messages",), {"object": True})
+    extras = d.keep(doc, ("messages",)) or Extras(d.name)  # which tells that it was an object
     return History(tuple(messages), dialect=d.name, extras=extras)
 
 
 def write_messages(d: Cohere, tree: History, log: Ledger) -> Json:
     w = CohereWriting(log, d.is_home(tree.dialect))
     messages = write_history(d, tree.messages, w)
-    if d.spelling(tree).get("object"):
+    if tree.extras is not None and d.is_home(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -73,7 +69,7 @@ def read_history(d: Cohere, docs: list[Json], at: str) -> list[Message]:
         message = read_message(d, as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
         if message.role == "user" and out and out[-1].role == "tool":
             alone = PLAIN_MESSAGE(doc) and not more_results(docs, index)
-            if alone and unhoist(message, out, partial(holds_all, d)):
+            if alone and unhoist(message, out, has_images):
                 continue
         out.append(message)
     return out
@@ -100,35 +96,43 @@ def write_history(d: Cohere, messages: Sequence[Message], w: CohereWriting) -> l
 def write_turn(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Json | None:
     """What a user or the system says."""
     role = message.role
-    user = role == "user"
-    content = lift_documents(d, message, last, w) if user else message.content
+    content = lift_documents(d, message, last, w) if role == "user" else message.content
     parts: list[Json] = []
     for block in content:
         said = write_part(d, block, role, w)
-        parts += said if w.home else without_empty(d, said, block, w)
+        if not w.home and any(part.get("text") == "" for part in said):
+            # "message must not be empty in a turn"
+            d.omit_text(block.at, w.log)
+            said = [part for part in said if part.get("text") != ""]
+        parts += said
     if not parts and not w.home:
         d.omit_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
         return None
     doc: dict[str, Json] = {"role": role}
     if parts:
-        doc["content"] = as_content(d, parts, message, False)
+        doc["content"] = as_content(parts)
     return d.emit(doc, message, w.log)
 
 
 def lift_documents(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Sequence[Block]:
     """Documents stand beside the conversation, if there is something left to be said."""
-    rest = [block for block in message.content if not is_beside(d, block, w)]
-    if not w.home and not any(map(is_sent, rest)):
-        return message.content
+    content = message.content
+    if w.home:  # others are parts of their messages, which is tolerated
+        for block in content if last and w.beside else ():
+            if not is_document(block):
+                break
+            w.documents.append(documents.write_beside(d, block, w))
+        return content[len(w.documents) :] if last else content
+    rest = [block for block in content if not is_beside(block, w)]
+    if not any(map(is_sent, rest)):
+        return content
     said = False
-    for block in message.content:
-        if not is_document(block) or not is_beside(d, block, w):
+    for block in content:
+        if not is_document(block) or not is_beside(block, w):
             said = True
             continue
-        if w.home:
-            pass
-        elif not last:
+        if not last:
             why = f"{d.name} has documents beside the messages only"
             w.log.moved("message.position", block.at, why)
         elif said:
@@ -138,15 +142,13 @@ def lift_documents(d: Cohere, message: Message, last: bool, w: CohereWriting) ->
     return rest
 
 
-def is_beside(d: Cohere, block: Block, w: CohereWriting) -> bool:
+def is_beside(block: Block, w: CohereWriting) -> bool:
     """Whether a block is a document that may stand beside the conversation.
 
     "document at index 0 cannot be empty", says the API of one that holds nothing.
     """
-    if not w.beside or not is_document(block) or "place" in d.spelling(block):
+    if not w.beside or not is_document(block):
         return False
-    if w.home:
-        return True
     inner = block.content if isinstance(block, Passage) else block.source.blocks
     words = "".join(part.text for part in inner if isinstance(part, Text))
     return bool(words) or (isinstance(block, Media) and bool(block.source.value))
@@ -155,99 +157,73 @@ def is_beside(d: Cohere, block: Block, w: CohereWriting) -> bool:
 def write_part(d: Cohere, block: Block, role: str, w: CohereWriting) -> list[Json]:
     if isinstance(block, Raw) and d.is_home(block.dialect):
         return [block.payload]
-    if isinstance(block, Text) and not block.citations:
+    if isinstance(block, Text):
         return [parts.write_text(d, block, w)]
-    if is_image(block) and (w.home or role == "user"):
-        assert isinstance(block, Media)
+    if isinstance(block, Reasoning) and role == "assistant":
+        return [parts.write_reasoning(d, block, w)]
+    if isinstance(block, Media) and is_image(block) and (w.home or role == "user"):
         return [parts.write_image(d, block, w)]
     if w.home and is_document(block):
         return [documents.write_part_document(d, block, w)]
     return [{"type": "text", "text": text} for text in parts.texts_in(d, block, w)]
 
 
-def without_empty(d: Cohere, parts: list[Json], block: Block, w: CohereWriting) -> list[Json]:
-    """ "message must not be empty in a turn", says the API."""
-    said = [part for part in parts if part.get("text") != ""]
-    if len(said) != len(parts):
-        d.omit_text(block.at, w.log)
-    return said
-
-
-def as_content(d: Cohere, parts: list[Json], message: Message, answer: bool) -> Json:
-    """One text is a string, if nothing speaks against it; in an answer it is a list."""
-    spelled = d.spelling(message).get("content", "list" if answer else "string")
-    return parts[0]["text"] if spelled == "string" and is_single(parts) else parts
+def as_content(parts: list[Json]) -> Json:
+    """One text is a string."""
+    return parts[0]["text"] if is_single(parts) else parts
 
 
 def read_message(d: Cohere, doc: dict[str, Json], at: str) -> Message:
     said = need_str(doc, "role", at)
-    role = ROLES.get(said)
+    role = next((role for role in ROLES if role == said), None)
     if role is None:
         raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
     if role == "tool":
         return Message("tool", (read_result(d, doc, at),), at=at)
     if role == "assistant":
         return read_assistant(d, doc, at)
-    content = doc.get("content")
-    blocks = parts.read_content(d, content, role, f"{at}/content")
-    spelling = {"content": "list"} if is_listed(content, blocks) else None
-    extras = d.keep(doc, ("role", "content"), spelling)
-    return Message(role, tuple(blocks), at=at, extras=extras)
+    blocks = parts.read_content(d, doc.get("content"), role, f"{at}/content")
+    return Message(role, tuple(blocks), at=at, extras=d.keep(doc, ("role", "content")))
 
 
-def read_assistant(d: Cohere, doc: dict[str, Json], at: str, answer: bool = False) -> Message:
+def read_assistant(d: Cohere, doc: dict[str, Json], at: str) -> Message:
     """Reasoning and texts, what is planned, and calls, in this order."""
-    spelling: dict[str, Json] = {}
     calls = [
         read_call(d, as_dict(call, f"{at}/tool_calls/{n}"), f"{at}/tool_calls/{n}")
         for n, call in enumerate(maybe_list(doc, "tool_calls", at) or ())
     ]
-    content = doc.get("content")
-    if calls and content == SILENCE and not doc.get("citations"):
-        spelling["silence"] = content
-        content = None
-    elif calls and content == "":
+    content, cited = doc.get("content"), maybe_list(doc, "citations", at) or ()
+    if calls and (content == "" or (content == SILENCE and not cited)):
         content = None
     blocks = parts.read_content(d, content, "assistant", f"{at}/content")
-    if answer and content.__class__ is str:
-        spelling["content"] = "string"
-    elif not answer and is_listed(content, blocks):
-        spelling["content"] = "list"
-    planned = maybe_str(doc, "tool_plan", at)
-    plan = Text(planned, at=f"{at}/tool_plan") if planned else None
-    cited = maybe_list(doc, "citations", at) or ()
-    blocks, plan, strays, order = citations.read_citations(
-        d, cited, blocks, plan, f"{at}/citations"
-    )
-    if order:
-        spelling["order"] = order
-    if plan is not None:
-        spelling["plan"] = True
-        blocks.append(plan)
-    extras = d.keep(doc, SAID, spelling or None)
+    plan = maybe_str(doc, "tool_plan", at)
+    if plan:
+        blocks.append(Text(plan, at=f"{at}/tool_plan"))
+    strays = citations.read_citations(d, cited, blocks, bool(plan), f"{at}/citations")
+    taken = SAID if doc.get("role") == "assistant" else SAID - {"role"}
     if strays:
-        extras = d.respell(extras)
-        extras = replace(extras, fields=extras.fields | {"citations": strays})
-    return Message("assistant", (*blocks, *calls), at=at, extras=extras)
+        doc, taken = doc | {"citations": strays}, taken - {"citations"}
+    return Message("assistant", (*blocks, *calls), at=at, extras=d.keep(doc, taken))
 
 
 def write_assistant(d: Cohere, message: Message, w: CohereWriting) -> Json | None:
-    blocks, calls = sort_blocks(message.content, w)
-    plan = plan_in(d, message, blocks, calls, w)
+    calls = [block for block in message.content if isinstance(block, ToolCall)]
+    blocks = [block for block in message.content if not isinstance(block, ToolCall)]
+    plan = plan_in(d, blocks, calls)
     parts: list[Json] = []
     cited: list[Json] = []
     worded = False  # a text was said
     for block in blocks:
         if block is plan:
             continue
-        said = write_said(d, block, w)
-        if said and isinstance(block, Text):
+        said = write_part(d, block, "assistant", w)
+        if isinstance(block, Text):
             cited += citations.write_citations(d, block, len(parts) if worded else None, w)
         worded = worded or any(part.get("type") == "text" for part in said)
         parts += said
     doc: dict[str, Json] = {"role": "assistant"}
     if parts or (w.answer and not w.home and not message.content):
-        doc["content"] = as_content(d, parts, message, w.answer)
+        doc["content"] = parts if w.answer else as_content(parts)
     if plan is not None:
         doc["tool_plan"] = plan.text
         cited += citations.write_citations(d, plan, -1, w)
@@ -258,90 +234,48 @@ def write_assistant(d: Cohere, message: Message, w: CohereWriting) -> Json | Non
         d.omit_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
         return None
-    return finish_assistant(d, doc, cited, message, w)
-
-
-def sort_blocks(content: Sequence[Block], w: CohereWriting) -> tuple[list[Block], list[ToolCall]]:
-    """Reasoning and texts, then calls."""
-    calls = [block for block in content if isinstance(block, ToolCall)]
-    return [block for block in content if not isinstance(block, ToolCall)], calls
-
-
-def plan_in(
-    d: Cohere, message: Message, blocks: list[Block], calls: list[ToolCall], w: CohereWriting
-) -> Text | None:
-    """What the model says before its calls is its plan, if it is one text and comes last."""
-    last = blocks[-1] if blocks else None
-    if not isinstance(last, Text):
-        return None
-    if w.home:
-        return last if "plan" in d.spelling(message) else None
-    alone = not any(isinstance(block, Text) for block in blocks[:-1])
-    return last if calls and alone and last.text else None
-
-
-def write_said(d: Cohere, block: Block, w: CohereWriting) -> list[Json]:
-    """A part of the content, or none."""
-    if isinstance(block, Text):
-        return [parts.write_text(d, block, w)]
-    if isinstance(block, Reasoning):
-        return [parts.write_reasoning(d, block, w)]
-    return write_part(d, block, "assistant", w)
-
-
-def finish_assistant(
-    d: Cohere, doc: dict[str, Json], cited: list[Json], message: Message, w: CohereWriting
-) -> Json:
-    spelling = d.spelling(message)
-    if "silence" in spelling:
-        doc.setdefault("content", spelling["silence"])
     doc = d.emit(doc, message, w.log)
-    cited = [*(doc.get("citations") or ()), *cited]
-    if len(order := spelling.get("order", ())) == len(cited):
-        cited = [cited[order.index(number)] for number in sorted(order)]
     if cited:
-        doc["citations"] = cited
+        doc["citations"] = [*(doc.get("citations") or ()), *cited]
     return doc
+
+
+def plan_in(d: Cohere, blocks: Sequence[Block], calls: Sequence[ToolCall]) -> Text | None:
+    """What the model says before its calls is its plan, if it is one text and comes last.
+
+    A plan is a string: a part with keys of its own stays a part.
+    """
+    last = blocks[-1] if blocks and calls else None
+    if not isinstance(last, Text) or not last.text:
+        return None
+    if last.extras is not None and d.is_home(last.extras.dialect):
+        return None
+    return None if any(isinstance(block, Text) for block in blocks[:-1]) else last
 
 
 def read_call(d: Cohere, doc: dict[str, Json], at: str) -> ToolCall:
     function, where = need_dict(doc, "function", at), f"{at}/function"
-    spelling: dict[str, Json] = {}
-    if doc.get("type") != "function":
-        spelling["type"] = [doc["type"]] if "type" in doc else []
-    arguments = maybe_str(function, "arguments", where)
-    if arguments is None:
-        spelling["arguments"] = None
     return ToolCall(
         maybe_str(doc, "id", at),
         need_str(function, "name", where),
-        arguments or "",
+        maybe_str(function, "arguments", where) or "",
         at=at,
-        extras=d.keep(
-            doc, ("id", "type"), spelling or None, partly={"function": ("name", "arguments")}
-        ),
+        extras=rest(d, doc, ("name", "arguments")),
     )
 
 
 def write_call(d: Cohere, call: ToolCall, w: CohereWriting) -> Json:
-    call = freeform.as_function(call, w.home)
-    spelling = d.spelling(call)
+    call = freeform.as_function(call)
     out: dict[str, Json] = {}
     if call.id is not None or not w.home:
         out["id"] = w.call_once(call)
-    respell(out, "type", spelling.get("type", ["function"]))
-    function: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
-    function["arguments"] = arguments_of(call, w)
-    if "arguments" in spelling:
-        del function["arguments"]
-    out["function"] = function
+    blank = is_blank(call.arguments) and not w.home
+    out["type"] = "function"
+    out["function"] = {
+        "name": w.tool_name(call.name, call.at),
+        "arguments": "{}" if blank else call.arguments,
+    }
     return d.emit(out, call, w.log)
-
-
-def arguments_of(call: ToolCall, w: CohereWriting) -> str:
-    if is_blank(call.arguments) and not w.home:
-        return "{}"
-    return call.arguments
 
 
 def write_results(d: Cohere, message: Message, w: CohereWriting) -> list[Json]:
@@ -357,25 +291,19 @@ def write_results(d: Cohere, message: Message, w: CohereWriting) -> list[Json]:
 def read_result(d: Cohere, doc: dict[str, Json], at: str) -> ToolResult:
     content = doc.get("content")
     blocks = parts.read_content(d, content, "tool", f"{at}/content")
-    spelling: dict[str, Json] = {}
-    if is_listed(content, blocks):
-        spelling["content"] = "list"
-    if any(map(is_image, blocks)):
-        spelling["images"] = True
-    failed = None
-    if blocks and is_said(first := blocks[0]) and is_marked(first.text) and not is_kept(first):
+    failed, first = None, blocks[0] if blocks else None
+    part = (
+        content[0] if content.__class__ is list and content else {"type": "text", "text": content}
+    )
+    if isinstance(first, Text) and is_mark(part):
         failed, text = unmark_error(first.text)
         blocks[:1] = [] if text is None else [replace(first, text=text)]
-        if not blocks and content.__class__ is list:
-            spelling["content"] = "list"
-        if text is None and blocks and is_said(blocks[0]):
-            spelling["mark"] = "alone"
     return ToolResult(
         maybe_str(doc, "tool_call_id", at),
         tuple(blocks),
         failed,
         at=at,
-        extras=d.keep(doc, ("role", "tool_call_id", "content"), spelling or None),
+        extras=d.keep(doc, ("role", "tool_call_id", "content")),
     )
 
 
@@ -384,96 +312,67 @@ def write_result(d: Cohere, result: ToolResult, w: CohereWriting) -> Json:
     if result.call_id is not None or not w.home:
         given = w.result_id(result)
         doc["tool_call_id"] = w.once(given, result)
-    content = list(result.content)
-    if not holds_all(d, result):
-        kept = hoist(d, content, doc.get("tool_call_id"), w)
-        if not w.home and len(kept) < len(content):
-            note_empty_result(kept, result.is_error, w.log)
-        content = kept
-    content = marked(d, result, content, w)
+    content = hoist(d, list(result.content), doc.get("tool_call_id"), w)
+    if not w.home and len(content) < len(result.content):
+        note_empty_result(content, result.is_error, w.log)
     parts = [part for block in content for part in write_piece(d, block, w)]
-    if parts and not (w.home or result.is_error or is_said(content[0])):
-        mark_first(parts[0], result, w)
-    if is_single(parts) and d.spelling(result).get("content") != "list":
-        doc["content"] = parts[0]["text"]
-    elif parts:
-        doc["content"] = parts
+    mark(d, result, parts, w, spoken=bool(content) and isinstance(content[0], Text))
+    if parts:
+        doc["content"] = as_content(parts)
     elif not w.home:
         doc["content"] = ""
     return d.emit(doc, result, w.log)
 
 
-def marked(d: Cohere, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
-    """What a result holds, with a mark where it failed, or seems to have failed."""
-    first = content[0] if content else None
-    words = first if first is not None and is_said(first) else None
-    if w.home and words is not None and is_kept(words):
-        return content  # it was no mark when it was read
+def mark(
+    d: Cohere, result: ToolResult, parts: list[Json], w: CohereWriting, *, spoken: bool
+) -> None:
+    """Mark a result that failed, or seems to have failed; ``spoken``: it begins with a text."""
     if result.is_error:
-        w.moved(
-            "tool_result.error",
-            result.at,
-            f"{d.name} has no error flag; the text begins with '[tool error]'",
-        )
-        if d.spelling(result).get("mark") == "alone":
-            words = None
-        mark = mark_error(None if words is None else words.text)
-        if words is None:
-            return [Text(mark, at=result.at), *content]
-        content[0] = replace(words, text=mark)
-    elif words is not None and is_marked(words.text):
-        w.moved(
-            "tool_result.error",
-            result.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
-        content[0] = replace(words, text=mark_plain(words.text))
-    return content
+        why = f"{d.name} has no error flag; the text begins with '[tool error]'"
+        w.moved("tool_result.error", result.at, why)
+        if spoken:
+            parts[0]["text"] = mark_error(parts[0]["text"])
+        else:
+            parts.insert(0, {"type": "text", "text": mark_error(None)})
+    elif parts and is_mark(parts[0]):
+        why = "'[tool output]' is written before a text that looks like an error"
+        w.moved("tool_result.error", result.at, why)
+        parts[0]["text"] = mark_plain(parts[0]["text"])
 
 
-def mark_first(part: dict[str, Json], result: ToolResult, w: CohereWriting) -> None:
-    """A text that comes first because what stood before it is not written here."""
-    if part.get("type") == "text" and is_marked(part["text"]):
-        w.moved(
-            "tool_result.error",
-            result.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
-        part["text"] = mark_plain(part["text"])
+def is_mark(part: Json) -> bool:
+    """Whether a part begins with the mark of an error; keys of its own make it none."""
+    if part.get("type") != "text" or not is_marked(part["text"]):
+        return False
+    return part["text"] != ERROR or is_single([part])
 
 
-def holds_all(d: Cohere, result: ToolResult) -> bool:
+def has_images(result: ToolResult) -> bool:
     """Whether a result holds its images itself, against the official rules."""
-    return "images" in d.spelling(result)
+    return any(map(is_image, result.content))
 
 
 def hoist(d: Cohere, content: list[Block], call_id: Json, w: CohereWriting) -> list[Block]:
     """What stays in a result; its images go to a question after the run of results."""
-    images = [block for block in content if is_image(block)]
-    if not images:
+    images = [block for block in content if isinstance(block, Media) and is_image(block)]
+    if not images or call_id is None:
         return content
     w.hoisted.append({"type": "text", "text": HOISTED.format(id=call_id)})
-    for block in content:
-        if isinstance(block, Media) and is_image(block):
-            w.hoisted.append(parts.write_image(d, block, w))
-            why = (
-                f"{d.name} allows only texts and documents in a tool result; written in a user turn"
-            )
-            w.moved("tool_result.content", block.at, why)
-    return [block for block in content if not is_image(block)]
+    why = f"{d.name} allows only texts and documents in a tool result; written in a user turn"
+    for block in images:
+        w.hoisted.append(parts.write_image(d, block, w))
+        w.moved("tool_result.content", block.at, why)
+    return [block for block in content if block not in images]
 
 
 def write_piece(d: Cohere, block: Block, w: CohereWriting) -> list[Json]:
     """A part of a result."""
-    if isinstance(block, Raw) and d.is_home(block.dialect):
-        return [block.payload]
-    if not w.home and is_document(block) and isinstance(block, Media) and not block.title:
+    if not is_document(block):
+        return write_part(d, block, "tool", w)
+    if not w.home and isinstance(block, Media) and not block.title:
         return [write_result_text(d, block, w)]
-    if is_document(block) or "place" in d.spelling(block):
-        return [documents.write_part_document(d, block, w)]
-    if isinstance(block, Text):
-        return [parts.write_text(d, block, w)]
-    return write_part(d, block, "tool", w)
+    return [documents.write_part_document(d, block, w)]
 
 
 def write_result_text(d: Cohere, block: Media, w: CohereWriting) -> Json:
@@ -482,11 +381,8 @@ def write_result_text(d: Cohere, block: Media, w: CohereWriting) -> Json:
         "media", block.at, f"{d.name} writes a document without a title as text in a result"
     )
     lose_labels(block, "a text has", w.log)
-    out = {
-        "type": "document",
-        "document": {"data": {"text": "\n\n".join(documents.texts_of(d, block, w))}},
-    }
-    return d.emit(out, block, w.log)
+    data = {"text": "\n\n".join(documents.texts_of(d, block, w))}
+    return d.emit({"type": "document", "document": {"data": data}}, block, w.log)
 
 
 def is_sent(block: Block) -> bool:
@@ -496,27 +392,6 @@ def is_sent(block: Block) -> bool:
     return not isinstance(block, Text) or bool(block.text)
 
 
-def is_said(block: Block) -> TypeGuard[Text]:
-    """A text, and not the data of a document."""
-    if not isinstance(block, Text):
-        return False
-    extras = block.extras
-    return extras is None or extras.dialect != "cohere" or "place" not in extras.spelling
-
-
-def is_kept(text: Text) -> bool:
-    """Whether a text is the mark of an error with keys of its own, which make it none."""
-    return text.text == ERROR and text.extras is not None and bool(text.extras.fields)
-
-
 def is_single(parts: list[Json]) -> bool:
     """One text with nothing to it."""
     return len(parts) == 1 and parts[0].keys() == {"type", "text"}
-
-
-def is_listed(content: Json, blocks: list[Block]) -> bool:
-    """Whether one plain text was spelled as a list."""
-    if content.__class__ is not list or len(blocks) != 1:
-        return False
-    block = blocks[0]
-    return isinstance(block, Text) and is_said(block) and block.extras is None

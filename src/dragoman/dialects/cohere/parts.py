@@ -5,23 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, expected, maybe_str, need_str
-from ...core.writing import (
-    data_uri,
-    is_blank,
-    joined,
-    lose_labels,
-    split_data_uri,
-)
-from ...model import (
-    Block,
-    Json,
-    Media,
-    Passage,
-    Raw,
-    Reasoning,
-    Source,
-    Text,
-)
+from ...core.writing import data_uri, is_blank, joined, lose_labels, split_data_uri
+from ...model import Block, Json, Media, Passage, Raw, Reasoning, Source, Text
 from . import documents
 from .documents import CohereWriting, is_document
 
@@ -84,23 +69,18 @@ def write_image(d: Cohere, block: Media, w: CohereWriting) -> Json:
 
 
 def texts_in(d: Cohere, block: Block, w: CohereWriting) -> list[str]:
-    """What a block says as plain text; what is no text is lost."""
+    """What a document says as plain text; any other block is lost."""
     found: list[str] = []
-    log = w.log
-    match block:
-        case Text():
-            found = [block.text]
-        case Passage() | Media() if is_document(block):
-            code = "passage" if isinstance(block, Passage) else "media"
-            log.approximated(
-                code, block.at, f"{d.name} has plain text only; the document is written as text"
-            )
-            if isinstance(block, Media):
-                lose_labels(block, "plain text has", log)
-            found = documents.texts_of(d, block, w)
-        case _:
-            d.omit(block, log)
-    d.lose(block.extras, block.at, log)
+    if is_document(block):
+        code = "passage" if isinstance(block, Passage) else "media"
+        why = f"{d.name} has plain text only; the document is written as text"
+        w.log.approximated(code, block.at, why)
+        if isinstance(block, Media):
+            lose_labels(block, "plain text has", w.log)
+        found = documents.texts_of(d, block, w)
+    else:
+        d.omit(block, w.log)
+    d.lose(block.extras, block.at, w.log)
     return found
 
 

@@ -52,7 +52,6 @@ MOST_FIELDS = 200
 def read_request(d: Cohere, doc: Json) -> Request:
     doc = as_dict(doc, "")
     taken = set(FIELDS.taken)
-    spelling: dict[str, Json] = {}
     messages = read_history(d, need_list(doc, "messages", ""), "/messages")
     if maybe_list(doc, "documents", ""):
         if last_question(messages) is None:
@@ -65,8 +64,6 @@ def read_request(d: Cohere, doc: Json) -> Request:
         tools = read_tool_list(d, doc["tools"], "/tools", strict or None)
     if strict and not tools:
         taken.discard("strict_tools")  # there are no tools that could be strict
-    elif strict is False:
-        spelling["strict_tools"] = False
     choice = maybe_str(doc, "tool_choice", "")
     params = read_params(d, doc, taken)
     tree = Request(
@@ -76,7 +73,7 @@ def read_request(d: Cohere, doc: Json) -> Request:
         None if choice is None else read_choice(d, choice, "/tool_choice"),
         params,
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling or None),
+        extras=d.keep(doc, taken),
     )
     return freeform.unwrap_calls(tree)
 
@@ -87,7 +84,7 @@ def write_request(d: Cohere, tree: Request, log: Ledger) -> Json:
     if facts is not UNKNOWN:
         tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
     form = tree.params.output
-    tools = None if tree.tools is None else write_tool_list(d, tree.tools, w)
+    tools = write_tool_list(d, tree.tools or (), w)
     # "invalid request: response_format is not supported with RAG."
     w.beside = w.home or form is None or form.kind == "text"
     out: dict[str, Json] = {}
@@ -96,13 +93,13 @@ def write_request(d: Cohere, tree: Request, log: Ledger) -> Json:
     out["messages"] = write_history(d, tree.messages, w)
     if w.documents:
         out["documents"] = w.documents
-    if tools or (tools is not None and w.home):
+    if tools:
         out["tools"] = tools
         write_strict(d, out, tree.tools or (), w)
-    write_wish(d, out, tree, w)
+    if tree.tool_choice is not None:
+        if (choice := write_choice(d, tree.tool_choice, w)) is not None:
+            out["tool_choice"] = choice
     write_params(d, out, tree, w)
-    if "strict_tools" in (spelling := d.spelling(tree)):
-        out["strict_tools"] = spelling["strict_tools"]
     return d.emit(out, tree, log)
 
 
@@ -121,15 +118,6 @@ def write_strict(
             return
     for tool in strict:
         w.log.dropped("tool.strict", tool.at, why)
-
-
-def write_wish(d: Cohere, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
-    choice = tree.tool_choice
-    if choice is None:
-        return
-    said = write_choice(d, choice, w)
-    if said is not None:
-        out["tool_choice"] = said
 
 
 def read_params(d: Cohere, doc: dict[str, Json], taken: set[str]) -> Params:
@@ -168,8 +156,7 @@ def read_output(d: Cohere, form: dict[str, Json]) -> OutputFormat | None:
     schema = form.get(key)
     if schema is None:
         return OutputFormat("json", at=at, extras=d.keep(form, ("type", "json_schema")))
-    extras = d.keep(form, ("type", key), {"key": key} if key == "schema" else None)
-    return OutputFormat("schema", schema=schema, at=at, extras=extras)
+    return OutputFormat("schema", schema=schema, at=at, extras=d.keep(form, ("type", key)))
 
 
 def write_output(d: Cohere, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
@@ -178,7 +165,7 @@ def write_output(d: Cohere, out: dict[str, Json], form: OutputFormat, w: CohereW
         return  # as it goes without saying
     said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
     if form.kind == "schema":
-        said[d.spelling(form).get("key", "json_schema")] = form.schema
+        said["json_schema"] = form.schema
     out["response_format"] = d.emit(said, form, w.log)
 
 

@@ -5,31 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ...core import heads
 from ...core.counts import INPUT, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    expected,
-    maybe_dict,
-    maybe_str,
-    need_dict,
-)
+from ...core.reading import as_dict, expected, maybe_dict, maybe_str, need_dict
 from ...core.words import Stops
-from ...core.writing import Writing
 from ...ledger import Ledger
-from ...model import (
-    Candidate,
-    ErrorKind,
-    Extras,
-    Failure,
-    Json,
-    Response,
-    Usage,
-)
+from ...model import Candidate, ErrorKind, Failure, Json, Response, Usage
 from . import messages
-from .documents import CohereWriting, respell
+from .documents import CohereWriting
 
 if TYPE_CHECKING:
     from . import Cohere
@@ -88,12 +71,12 @@ def read_response(d: Cohere, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if doc.get("message").__class__ is str:
         return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
-    usage = maybe_dict(doc, "usage", "")
+    usage = maybe_dict(doc, "usage", "") or {}
     return Response(
         maybe_str(doc, "id", ""),
         None,
         (read_candidate(d, doc),),
-        read_usage(d, usage, "/usage") if usage else None,
+        read_usage(d, usage, "/usage") if any(map(has_value, usage.values())) else None,
         dialect=d.name,
         extras=d.keep(doc, RESPONSE_KEYS),
     )
@@ -104,7 +87,7 @@ def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
     first = heads.only_candidate(d, tree, log)
     out: dict[str, Json] = {}
     heads.put_id(d, out, tree, w, "msg_1")
-    out["message"] = write_answer(d, first, w)
+    out["message"] = messages.write_assistant(d, first.message, w)
     if (word := d.stop_word(first, w)) is not None:
         out["finish_reason"] = word
     d.put_usage(out, tree, w)
@@ -113,20 +96,9 @@ def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
     return d.emit(out, tree, log)
 
 
-def write_answer(d: Cohere, candidate: Candidate, w: CohereWriting) -> Json:
-    doc = messages.write_assistant(d, candidate.message, w)
-    assert doc is not None
-    if "role" in (spelling := d.spelling(candidate.message)):
-        respell(doc, "role", spelling["role"])
-    return doc
-
-
 def read_candidate(d: Cohere, doc: dict[str, Json]) -> Candidate:
     said = need_dict(doc, "message", "")
-    message = messages.read_assistant(d, said, "/message", answer=True)
-    if said.get("role") != "assistant":
-        role = [said["role"]] if "role" in said else []
-        message = replace(message, extras=d.respell(message.extras, role=role))
+    message = messages.read_assistant(d, said, "/message")
     stop = d.stop_of(maybe_str(doc, "finish_reason", ""), message)
     return Candidate(message, stop, at="")
 
@@ -135,7 +107,6 @@ def read_usage(d: Cohere, doc: dict[str, Json], at: str) -> Usage:
     """Tokens as they are; where only what is billed was counted, that. The SDK says ``12.0``,
     and the API itself 12."""
     tokens, billed = maybe_dict(doc, "tokens", at), maybe_dict(doc, "billed_units", at)
-    spelling: dict[str, Json] = {} if tokens else {"tokens": None}
     holder, counted = f"{at}/tokens" if tokens else f"{at}/billed_units", dict(doc)
     found = {key: count(tokens or billed or {}, key, holder) for key in TOKENS}
     found = {key: number for key, number in found.items() if number is not None}
@@ -143,21 +114,13 @@ def read_usage(d: Cohere, doc: dict[str, Json], at: str) -> Usage:
         counted["tokens"] = (tokens or {}) | found
     if "cached_tokens" in doc:
         counted["cached_tokens"] = count(doc, "cached_tokens", at)
-    for place, key in (*((tokens or {}, key) for key in TOKENS), (doc, "cached_tokens")):
-        if place.get(key).__class__ is float:
-            spelling[f"float {key}"] = None
-    usage = d.counts.read(d, counted, at)
-    return replace(usage, extras=d.respell(usage.extras, **spelling)) if spelling else usage
+    return d.counts.read(d, counted, at)
 
 
-def write_usage(d: Cohere, usage: Usage, w: Writing) -> dict[str, Json]:
-    out = d.counts.write(d, usage, w)
-    for said in d.spelling(usage):
-        word, _, key = said.partition(" ")
-        for holder in (out, out.get("tokens", {})):
-            if word == "float" and key in holder:
-                holder[key] = float(holder[key])
-    return d.emit(out, usage, w.log)
+def has_value(value: Json) -> bool:
+    """Whether a value of a usage is more than an object of nulls."""
+    values = value.values() if value.__class__ is dict else (value,)
+    return any(one is not None for one in values)
 
 
 def read_error(d: Cohere, doc: Json) -> Failure:
@@ -165,8 +128,7 @@ def read_error(d: Cohere, doc: Json) -> Failure:
     doc = as_dict(doc, "")
     said = doc.get("message")
     if said.__class__ is not str:  # from a proxy, perhaps
-        extras = Extras(d.name, doc, spelling={"whole": True})
-        return Failure("other", "", dialect=d.name, extras=extras)
+        return Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
     kind = maybe_str(doc, "error_type", "")
     return Failure(
         kind_of(kind, said),
@@ -179,8 +141,6 @@ def read_error(d: Cohere, doc: Json) -> Failure:
 
 
 def write_error(d: Cohere, tree: Failure, log: Ledger) -> Json:
-    if d.spelling(tree).get("whole") and tree.extras is not None:
-        return tree.extras.fields
     home = d.is_home(tree.dialect)
     out: dict[str, Json] = {} if tree.request_id is None else {"id": tree.request_id}
     out["message"] = tree.message

@@ -34,8 +34,9 @@ from ...model import Block, Citation, Json, Raw, Reasoning, Response, Text, Tool
 from ...streams.base import Keys, Said, StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open
 from ...streams.framing import Frame
+from ...streams.splicing import MARKED, Splice, around
 from . import citations, messages, response
-from .citations import first_text, place_of
+from .citations import CONTENT, PLAN, place_of
 from .documents import CohereWriting
 
 if TYPE_CHECKING:
@@ -68,6 +69,13 @@ KEYS = {
     "message-end": Keys("type", "id", "delta"),
 }
 START = Keys("message")
+# Where in the response the events of a kind belong.
+PLACES = {
+    "content": "/message/content/{}",
+    "tool-call": "/message/tool_calls/{}",
+    "tool-plan": "/message/tool_plan",
+    "citation": "/message/citations",
+}
 
 
 class CohereWords(Struct, forbid_unknown_fields=True):
@@ -134,6 +142,7 @@ class CohereReader(StreamReader):
         events: list[Event] = []
         if said := words.text or words.thinking:
             self.add(part, said, events)
+            self.sink = part.said.add
         return events
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -146,14 +155,13 @@ class CohereReader(StreamReader):
         events: list[Event] = []
         if kind is not None:
             self.look(kind, doc)
+        delta = maybe_dict(doc, "delta", "") or {}
+        message = maybe_dict(delta, "message", "/delta") or {}
         if kind == "message-start" and self.head is None:
-            self.start(doc, events)
-            return events
+            return self.start(doc, delta, message)
         if self.head is None:
             self.head = {}
             events.append(self.begin(self.silent()))
-        delta = maybe_dict(doc, "delta", "") or {}
-        message = maybe_dict(delta, "message", "/delta") or {}
         index = maybe_int(doc, "index", "") or 0
         match kind:
             case "content-start":
@@ -171,7 +179,8 @@ class CohereReader(StreamReader):
             case "citation-end":
                 pass
             case "tool-plan-delta":
-                self.add_plan(maybe_str(message, "tool_plan", "/delta/message") or "", events)
+                if plan := maybe_str(message, "tool_plan", "/delta/message"):
+                    self.add_plan(plan, events)
             case "tool-call-start":
                 self.start_call(index, message, events)
             case "tool-call-delta":
@@ -185,26 +194,20 @@ class CohereReader(StreamReader):
         return events
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
-        index = doc.get("index")
-        if kind.startswith("content"):
-            return f"/message/content/{index or 0}"
-        if kind.startswith("tool-call"):
-            return f"/message/tool_calls/{index or 0}"
-        if kind == "tool-plan-delta":
-            return "/message/tool_plan"
-        return "/message/citations" if kind.startswith("citation") else ""
+        place = PLACES.get(kind.rpartition("-")[0], "")
+        return place.format(doc.get("index") or 0)
 
-    def start(self, doc: dict[str, Json], events: list[Event]) -> None:
+    def start(
+        self, doc: dict[str, Json], delta: dict[str, Json], message: dict[str, Json]
+    ) -> Sequence[Event]:
         self.head = {k: v for k, v in doc.items() if k not in ("type", "delta")}
-        delta = maybe_dict(doc, "delta", "") or {}
-        message = maybe_dict(delta, "message", "/delta") or {}
         self.look("message-start", delta, "/delta", START, "/message")
         # A server names all that may come, and all of it is empty; it means nothing.
         usual = all(key in message and not message[key] for key in BESIDE)
         self.message = {k: v for k, v in message.items() if not (usual and k in BESIDE)}
         if maybe_list(self.message, "citations", "/delta/message"):
             self.cited = list(self.message.pop("citations"))
-        events.append(self.begin(self.silent()))
+        return (self.begin(self.silent()),)
 
     def end(self, doc: dict[str, Json], delta: dict[str, Json], events: list[Event]) -> None:
         self.tail = {k: v for k, v in delta.items() if k != "message"}
@@ -265,10 +268,10 @@ class CohereReader(StreamReader):
             self.notes.append(("stream.order", "/message", IN_TURNS))
         block: Block = Raw(self.dialect.name, doc, at=at)
         if kind in WORDS:
-            block = Text("", at=at) if kind == "text" else Reasoning(at=at)
-            rest = {k: v for k, v in doc.items() if k not in ("type", kind)}
-            extras = self.dialect.keep(rest, ())
-            block = replace(block, extras=extras)
+            extras = self.dialect.keep(doc, ("type", kind))
+            block = Text("", at=at, extras=extras)
+            if kind == "thinking":
+                block = Reasoning(at=at, extras=extras)
         self.open_silent(events)
         silent = block == Text("", at=at) and not self.content and not self.calls
         part = CoherePart(dict(doc), -1 if silent else self.enter(block, events), self.whole)
@@ -290,8 +293,6 @@ class CohereReader(StreamReader):
                 self.add(self.by_index["content", index], said, events)
 
     def add_plan(self, text: str, events: list[Event]) -> None:
-        if not text:
-            return
         if self.plan is None:
             if self.calls:
                 self.notes.append(("stream.order", "/message", IN_TURNS))
@@ -300,6 +301,7 @@ class CohereReader(StreamReader):
             self.plan = CoherePart({}, self.enter(block, events), self.whole)
             self.ended.add(self.plan.block)  # it ends with whatever comes next
         self.add(self.plan, text, events)
+        self.sink = self.plan.said.add
 
     def start_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
         doc = as_dict(message.get("tool_calls"), "/delta/message/tool_calls")
@@ -321,30 +323,28 @@ class CohereReader(StreamReader):
             raise Malformed(f"call {index} is not open", "/index")
         if said:
             self.add(part, said, events)
+            self.sink = part.said.add
 
     def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
         """What is cited in a text, which may be closed by then."""
         self.cited.append(doc)
         parts = self.content
         blocks = [self.stand_in(part) for part in parts]
-        plan = None if self.plan is None else Text("")
-        place = place_of(doc, blocks, plan)
+        place = place_of(doc, blocks, self.plan is not None)
         if place is None:
             return
         part = self.plan if place < 0 else parts[place]
         assert part is not None
         if part is self.wordless:
             self.open_silent(events)
+        if part.block not in self.open:
+            self.notes.append(("stream.order", "/message", IN_TURNS))
         if part.block < 0:
             part.block = self.enter(Text("", at="/message/content/0"), events)
             self.ended.add(part.block)
-            self.notes.append(("stream.order", "/message", IN_TURNS))
-        elif part.block not in self.open:
-            self.notes.append(("stream.order", "/message", IN_TURNS))
         at = f"/message/citations/{len(self.cited) - 1}"
-        index = None if place == first_text(blocks) else place
-        for citation in citations.read_citation(self.dialect, doc, str(part.said), index, at):
-            events.append(Cite(part.block, citation))
+        found = citations.read_citation(self.dialect, doc, at)
+        events += [Cite(part.block, citation) for citation in found]
 
     def stand_in(self, part: CoherePart) -> Block:
         return Text("") if part.doc.get("type", "text") == "text" else Reasoning()
@@ -385,11 +385,16 @@ def event(kind: str, doc: dict[str, Json]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **doc}))
 
 
+def delta_of(kind: str, index: int, **message: Json) -> bytes:
+    """An event that says something of the message."""
+    return event(kind, {"index": index, "delta": {"message": message}})
+
+
 class CohereVoice:
     """A block while it is said."""
 
     def __init__(self, kind: str, index: int) -> None:
-        self.kind = kind  # "text", "thinking", "plan" or "call"
+        self.kind = kind  # "text", "thinking" or "call"
         self.index = index
         self.turn, self.at = 0, ""  # which of the blocks it is, and where it comes from
         self.first = False  # of the texts
@@ -406,9 +411,7 @@ class CohereWriter(StreamWriter):
         super().__init__(dialect, home, log)
         self.w = CohereWriting(self.aside, home, answer=True)
         self.voices: dict[int, CohereVoice] = {}
-        self.texts: dict[
-            int, CohereVoice
-        ] = {}  # those that have been said; they may still be cited
+        self.texts: dict[int, CohereVoice] = {}  # that are complete; they may still be cited
         self.contents = self.calls = 0
         self.cited: list[Json] = []
         self.worded = False
@@ -417,12 +420,7 @@ class CohereWriter(StreamWriter):
         self.begun = True
         doc = self.at_rest(replace(event_.response, failure=None))
         message = doc["message"]
-        if self.home:
-            # What is only said to be empty at rest is said so here; else all is, as usual.
-            said = {key: message[key] for key in EMPTY if key in message}
-            message = {k: v for k, v in message.items() if k not in EMPTY} | (said or EMPTY)
-        else:
-            message = message | EMPTY
+        message = message | EMPTY | message
         head = {"id": doc["id"]} if "id" in doc else {}
         self.cited += message.get("citations") or ()
         return event("message-start", head | {"delta": {"message": message}})
@@ -433,19 +431,14 @@ class CohereWriter(StreamWriter):
             return b""  # there is one answer here
         if isinstance(block, ToolCall):
             return self.open_call(block, event_.index)
-        if self.home and isinstance(block, Text) and block.at.endswith("/tool_plan"):
-            self.voices[event_.index] = CohereVoice("plan", 0)
-            return b""
         if isinstance(block, Text):
             return self.open_content(block, "text", event_.index)
         if isinstance(block, Reasoning):
             return self.open_content(block, "thinking", event_.index)
         if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
             index, self.contents = self.contents, self.contents + 1
-            message = {"content": block.payload}
-            return event("content-start", {"index": index, "delta": {"message": message}}) + event(
-                "content-end", {"index": index}
-            )
+            start = delta_of("content-start", index, content=block.payload)
+            return start + event("content-end", {"index": index})
         return b""
 
     def open_content(self, block: Block, kind: str, number: int) -> bytes:
@@ -461,20 +454,16 @@ class CohereWriter(StreamWriter):
             voice.first, self.worded = not self.worded, True
         voice.index, self.contents = self.contents, self.contents + 1
         self.begins(voice.turn, voice.at)
-        delta = {"message": {"content": content}}
-        return event("content-start", {"index": voice.index, "delta": delta})
+        return delta_of("content-start", voice.index, content=content)
 
     def open_call(self, call: ToolCall, number: int) -> bytes:
         voice = self.voices[number] = CohereVoice("call", self.calls)
         self.calls += 1
         voice.wrapped = call.kind != "function" and not self.home
-        doc = messages.write_call(
-            self.dialect, replace(call, kind="function", arguments=""), self.w
-        )
-        if "arguments" in doc["function"]:
-            doc["function"]["arguments"] = '{"input":"' if voice.wrapped else ""
-        delta = {"message": {"tool_calls": doc}}
-        return event("tool-call-start", {"index": voice.index, "delta": delta})
+        call = replace(call, kind="function", arguments="")
+        doc = messages.write_call(self.dialect, call, self.w)
+        doc["function"]["arguments"] = '{"input":"' if voice.wrapped else ""
+        return delta_of("tool-call-start", voice.index, tool_calls=doc)
 
     def delta(self, event_: Delta) -> bytes:
         voice = self.voices.get(event_.index)
@@ -483,11 +472,7 @@ class CohereWriter(StreamWriter):
         text = event_.text
         if voice.kind == "call":
             voice.said.append("")
-            text = compact(text)[1:-1] if voice.wrapped else text
-            return self.say_call(voice, text)
-        if voice.kind == "plan":
-            voice.said.append(text)
-            return event("tool-plan-delta", {"delta": {"message": {"tool_plan": text}}})
+            return self.say_call(voice, compact(text)[1:-1] if voice.wrapped else text)
         begun = b""
         if voice.kind == "thinking":
             text = apart(voice, event_)
@@ -497,12 +482,23 @@ class CohereWriter(StreamWriter):
             voice.said.append(text)
         if voice.index < 0:
             begun = self.start_content(voice, {"type": voice.kind, voice.kind: ""})
-        message = {"content": {voice.kind: text}}
-        return begun + event("content-delta", {"index": voice.index, "delta": {"message": message}})
+        return begun + delta_of("content-delta", voice.index, content={voice.kind: text})
+
+    def splicing(self, event_: Delta) -> Splice | None:
+        voice = self.voices.get(event_.index)
+        if voice is None or voice.wrapped or voice.index < 0 or voice.kind == "plan":
+            return None
+        if voice.kind == "call":
+            return around(self.say_call(voice, MARKED))
+        if voice.kind == "thinking" and voice.part != (event_.place, event_.part):
+            return None
+        keep = voice.said.append if voice.kind == "text" else None
+        said = delta_of("content-delta", voice.index, content={voice.kind: MARKED})
+        return around(said, keep)
 
     def say_call(self, voice: CohereVoice, text: str) -> bytes:
-        delta = {"message": {"tool_calls": {"function": {"arguments": text}}}}
-        return event("tool-call-delta", {"index": voice.index, "delta": delta})
+        said = {"function": {"arguments": text}}
+        return delta_of("tool-call-delta", voice.index, tool_calls=said)
 
     def cite(self, event_: Cite) -> bytes:
         if (voice := self.voices.get(event_.index)) is not None:
@@ -532,22 +528,20 @@ class CohereWriter(StreamWriter):
         if voice.cited and voice.index < 0 and voice.kind == "text":
             out = self.start_content(voice, {"type": "text", "text": ""})
         out += self.say_citations(voice, voice.cited)
-        if voice.kind == "plan" or voice.index < 0:
-            return out
-        return out + event("content-end", {"index": voice.index})
+        return out if voice.index < 0 else out + event("content-end", {"index": voice.index})
 
     def say_citations(self, voice: CohereVoice, cited: list[Citation]) -> bytes:
         if not cited:
             return b""
-        index = -1 if voice.kind == "plan" else None if voice.first else voice.index
         text = Text("".join(voice.said), tuple(cited))
+        index = None if voice.first else voice.index
         found = citations.write_citations(self.dialect, text, index, self.w)
         return b"".join(map(self.say_citation, found))
 
     def say_citation(self, doc: Json) -> bytes:
         index = len(self.cited)
         self.cited.append(doc)
-        start = event("citation-start", {"index": index, "delta": {"message": {"citations": doc}}})
+        start = delta_of("citation-start", index, citations=doc)
         return start + event("citation-end", {"index": index})
 
     def end(self, doc: Json) -> bytes:
@@ -556,8 +550,8 @@ class CohereWriter(StreamWriter):
         out = b""
         for cited in doc["message"].get("citations") or ():
             if source_of(cited) not in said:
-                planned = cited.get("type") == "PLAN" and not self.home
-                out += self.say_citation(cited | {"type": "TEXT_CONTENT"} if planned else cited)
+                planned = cited.get("type") == PLAN
+                out += self.say_citation(cited | {"type": CONTENT} if planned else cited)
         delta = {k: v for k, v in doc.items() if k not in ("id", "message")}
         return out + event("message-end", {"delta": delta}) + b"data: [DONE]\n\n"
 
@@ -576,8 +570,6 @@ def source_of(cited: Json) -> Json:
 def apart(voice: CohereVoice, event_: Delta) -> str:
     """The parts of reasoning become one text, apart from each other by a blank line."""
     before, part = voice.part, (event_.place, event_.part)
-    if not event_.text:
-        return ""
     if before is not None and before[0] != event_.place:
         return ""  # reasoning is said once here
     voice.part = part

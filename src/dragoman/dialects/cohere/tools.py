@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
 from ...core.writing import needed_parameters
 from ...ledger import Ledger
-from ...model import Json, Tool, Toolbox, ToolChoice
+from ...model import Extras, Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform
-from .documents import CohereWriting, respell
+from .documents import CohereWriting
 
 if TYPE_CHECKING:
     from . import Cohere
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REQUIRED, NONE = "REQUIRED", "NONE"
 WORDS = {"required": REQUIRED, "none": NONE}
+MODES = {word: mode for mode, word in WORDS.items()}
 
 
 def read_tools(d: Cohere, doc: Json) -> Toolbox:
@@ -51,35 +52,30 @@ def write_tool_list(d: Cohere, tools: Sequence[Tool], w: CohereWriting) -> list[
 
 def read_tool(d: Cohere, doc: dict[str, Json], strict: bool | None, at: str) -> Tool:
     function, where = need_dict(doc, "function", at), f"{at}/function"
-    spelling: dict[str, Json] = {}
-    if doc.get("type") != "function":
-        spelling["type"] = [doc["type"]] if "type" in doc else []
     return Tool(
         need_str(function, "name", where),
         maybe_str(function, "description", where),
         function.get("parameters"),
         strict=strict,
         at=at,
-        extras=d.keep(
-            doc,
-            ("type",),
-            spelling or None,
-            partly={"function": ("name", "description", "parameters")},
-        ),
+        extras=rest(d, doc, ("name", "description", "parameters")),
     )
 
 
 def write_tool(d: Cohere, tool: Tool, w: CohereWriting) -> Json:
-    tool = freeform.as_function(tool, w.home)
+    tool = freeform.as_function(tool)
     function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     if tool.description is not None:
         function["description"] = tool.description
     if tool.schema is not None or not w.home:
         function["parameters"] = tool.schema if w.home else needed_parameters(tool, w.log)
-    out: dict[str, Json] = {}
-    respell(out, "type", d.spelling(tool).get("type", ["function"]))
-    out["function"] = function
-    return d.emit(out, tool, w.log)
+    return d.emit({"type": "function", "function": function}, tool, w.log)
+
+
+def rest(d: Cohere, doc: dict[str, Json], known: Sequence[str]) -> Extras | None:
+    """What is left of a tool or a call, and of the function in it."""
+    taken = ("id", "type") if doc.get("type") == "function" else ("id",)
+    return d.keep(doc, taken, partly={"function": known})
 
 
 def read_tool_choice(d: Cohere, doc: Json) -> ToolChoice:
@@ -96,11 +92,10 @@ def write_tool_choice(d: Cohere, tree: ToolChoice, log: Ledger) -> Json:
 
 
 def read_choice(d: Cohere, doc: str, at: str) -> ToolChoice:
-    if doc == REQUIRED:
-        return ToolChoice("required", dialect=d.name, at=at)
-    if doc == NONE:
-        return ToolChoice("none", dialect=d.name, at=at)
-    return ToolChoice(payload=doc, dialect=d.name, at=at)
+    mode = MODES.get(doc)
+    if mode is None:
+        return ToolChoice(payload=doc, dialect=d.name, at=at)
+    return ToolChoice(mode, dialect=d.name, at=at)  # type: ignore[arg-type]
 
 
 def write_choice(d: Cohere, choice: ToolChoice, w: CohereWriting) -> Json | None:

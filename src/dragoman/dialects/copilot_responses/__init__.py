@@ -4,11 +4,11 @@ What it does differently from OpenAI Responses, of which it is a variant: every 
 and every message a list of parts; only the user, the assistant and the system speak, and anyone
 else is an error; inside a turn of the assistant, calls come first, then the text; an image is
 ``{"url": ...}``; tools are nested, and not strict unless they say so; a choice is an object,
-``{"auto": true}``; an output is one string; an answer is one ``message`` with its ``reasoning``
+``{"auto": true}``; an output is one string; a response is one ``message`` with its ``reasoning``
 beside it, and does not say why it ended.
 
 The endpoint itself speaks OpenAI's shapes: that is the dialect ``copilot``. So the reader here
-takes those as well, and says them again at home as they were.
+takes those as well.
 """
 
 from __future__ import annotations
@@ -69,39 +69,28 @@ class CopilotResponses(ResponsesBase):
     )
     speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
     listed = True
+    annotates = False
     fields = FIELDS.refusing(*{*FIELDS.names} - {"temperature", "stream", "thinking"})
     counts = Counts(COUNTS.rows, refuses=APART)
 
     sniff = signs.sniff
-    read_conversation = request.read_conversation
-    read_input = request.read_input
     read_reasoning = request.read_reasoning
     write_reasoning = request.write_reasoning
     write_media = request.write_media
-    read_image = request.read_image
     write_image = request.write_image
     write_address = request.write_address
     write_request = request.write_request
     write_prompt = request.write_prompt
-    write_items = request.write_items
     write_message = request.write_message
     write_new_item = request.write_new_item
     write_text = request.write_text
-    write_call = request.write_call
     write_result = request.write_result
     read_tool = request.read_tool
     write_tool = request.write_tool
-    write_tool_choice = request.write_tool_choice
     read_choice = request.read_choice
     write_choice = request.write_choice
     read_response = response.read_response
     write_response = response.write_response
-
-    def __init__(self) -> None:
-        super().__init__()
-        # The shapes of OpenAI, where they differ from those of this dialect.
-        self.easy = self.respell(None, easy=True)
-        self.easy_string = self.respell(None, item="easy-string")
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import CopilotReader

@@ -1,4 +1,4 @@
-"""Answers in the shapes of design 001, both ways."""
+"""Responses in the shapes of design 001, both ways."""
 
 from __future__ import annotations
 
@@ -17,20 +17,10 @@ from ...core.reading import (
     need_list,
     need_str,
 )
-from ...core.writing import drop_empty_texts, is_blank, joined
+from ...core.writing import drop_empty_texts, is_blank, is_plain_text, joined
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Candidate,
-    Json,
-    Message,
-    Reasoning,
-    Response,
-    Stop,
-    Text,
-    ToolCall,
-)
+from ...model import Block, Candidate, Json, Message, Reasoning, Response, Stop, Text, ToolCall
 from ..openai_responses import calls as responses_calls
 from ..openai_responses import items as responses_items
 from ..openai_responses import parts as responses_parts
@@ -50,13 +40,14 @@ def read_response(d: CopilotResponses, doc: Json) -> Response:
         return Response(
             None, None, (), failure=responses_response.read_error(d, doc), dialect=d.name
         )
-    spelling: dict[str, Json] = {}
+    taken: tuple[str, ...] = ("model", "usage")
     if doc.get("message") is not None or "choices" not in doc:
         if doc.get("message") is None:
             missing("message", "")
+        taken += ("message",)
         places = [(doc, "")]
     else:
-        spelling["choices"] = True
+        taken += ("choices",)
         choices = need_list(doc, "choices", "")
         places = [(as_dict(c, f"/choices/{i}"), f"/choices/{i}") for i, c in enumerate(choices)]
     candidates = [read_candidate(d, holder, at) for holder, at in places]
@@ -65,19 +56,15 @@ def read_response(d: CopilotResponses, doc: Json) -> Response:
         first = candidates[0]
         said = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
         candidates[0] = replace(first, message=replace(first.message, content=said))
-        taken: tuple[str, ...] = ("message", "reasoning", "model", "usage")
-    else:
-        taken = ("message", "model", "usage")
+        taken += ("reasoning",)
     usage = maybe_dict(doc, "usage", "")
-    if spelling:
-        taken = (*taken[1:], "choices")
     return Response(
         None,
         maybe_str(doc, "model", ""),
         tuple(candidates),
         None if usage is None else responses_response.read_usage(d, usage, "/usage"),
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling),
+        extras=d.keep(doc, taken),
     )
 
 
@@ -86,8 +73,10 @@ def write_response(d: CopilotResponses, tree: Response, log: Ledger) -> Json:
     out: dict[str, Json] = {}
     candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
     written = [write_candidate(d, each, out, w, not n) for n, each in enumerate(candidates)]
-    if len(written) > 1 or "choices" in d.spelling(tree):
-        out["choices"] = written if tree.candidates or not w.home else []
+    if w.home and not tree.candidates:
+        out["choices"] = []
+    elif len(written) > 1 or written[0].keys() != {"message"}:
+        out["choices"] = written
     else:
         out |= written[0]
     if tree.model is not None:
@@ -103,28 +92,21 @@ def read_candidate(d: CopilotResponses, holder: dict[str, Json], at: str) -> Can
     if role is not None and role != "assistant":
         role = need_str(doc, "role", where)
         raise Malformed(f"unknown role {role!r}; the role of a response is 'assistant'", where)
-    spelling: dict[str, Json] = {} if role is not None else {"role": None}
     content = doc.get("content")
     blocks: list[Block] = []
     if content.__class__ is str:  # an empty one says nothing
         blocks = [Text(content, at=f"{where}/content")] if content else []
     elif content.__class__ is list:
-        spelling["content"] = "list"
         blocks = responses_parts.read_parts(d, content, f"{where}/content", OUTPUT)
     elif content is not None:
         expected("a string or a list", content, f"{where}/content")
-    if not blocks and "content" in doc:
-        spelling["nothing"] = content
     calls = doc.get("tool_calls")
     if calls is not None and calls.__class__ is not list:
         expected("a list", calls, f"{where}/tool_calls")
     for index, call in enumerate(calls or ()):
         place = f"{where}/tool_calls/{index}"
         blocks.append(read_answer_call(d, as_dict(call, place), place))
-    taken = ("role", "content", "tool_calls")
-    extras = d.keep(doc, taken, spelling)
-    if calls == []:
-        extras = d.respell(extras, calls=[])
+    extras = d.keep(doc, ("role", "content", "tool_calls"))
     message = Message("assistant", tuple(blocks), at=where, extras=extras)
     called = any(isinstance(block, ToolCall) for block in blocks)
     stop = Stop("tool-call" if called else "end")
@@ -136,8 +118,7 @@ def write_candidate(
     d: CopilotResponses, candidate: Candidate, out: dict[str, Json], w: ItemWriting, first: bool
 ) -> dict[str, Json]:
     message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
-    spelling = d.spelling(message)
-    doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
+    doc: dict[str, Json] = {"role": "assistant"}
     said: list[Block] = []
     calls: list[Json] = []
     reasoning: list[str] = []
@@ -145,7 +126,10 @@ def write_candidate(
         if isinstance(block, ToolCall):
             calls.append(write_answer_call(d, block, w))
         elif isinstance(block, Reasoning):
-            reasoning += write_reasoning_item(d, block, reasoning, w)
+            if not w.home and (len(block.content) > 1 or reasoning):
+                d.join_text(block.at, w.log)
+            d.lose(block.extras, block.at, w.log)
+            reasoning += block.content
         else:
             said.append(block)
     if reasoning and not first:
@@ -155,28 +139,16 @@ def write_candidate(
                 w.log.dropped("reasoning", block.at, why)
     elif reasoning:
         out[THOUGHT] = joined(reasoning)
-    if spelling.get("content") == "list":
+    if w.home and (len(said) > 1 or not all(map(is_plain_text, said))):
         doc["content"] = responses_items.write_spoken(d, said, w)
     elif said and (text := join_said(d, said, w)) is not None:
         doc["content"] = text
-    elif "nothing" in spelling:
-        doc["content"] = spelling["nothing"]
-    if calls or "calls" in spelling:
+    if calls:
         doc["tool_calls"] = calls
     if not w.home:
-        note_candidate(d, candidate, bool(calls), w)
+        # That it ended with its text, or with calls, is all that can be told of an end.
+        d.note_ended(candidate, bool(calls), w.log)
     return d.emit({"message": d.emit(doc, message, w.log)}, candidate, w.log)
-
-
-def write_reasoning_item(
-    d: CopilotResponses, block: Reasoning, before: list[str], w: ItemWriting
-) -> Sequence[str]:
-    if w.home:
-        return block.content
-    if len(block.content) > 1 or before:
-        d.join_text(block.at, w.log)
-    d.lose(block.extras, block.at, w.log)
-    return block.content
 
 
 def join_said(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> str | None:
@@ -190,33 +162,21 @@ def join_said(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> s
 
 def read_answer_call(d: CopilotResponses, doc: dict[str, Json], at: str) -> ToolCall:
     inner, where = need_dict(doc, "function", at), f"{at}/function"
-    text, spelled = responses_calls.read_arguments(inner, "arguments", where)
-    spelling = dict(spelled or {}) | ({} if doc.get("type") == "function" else {"bare": True})
     taken = ("id", "type") if doc.get("type") == "function" else ("id",)
     return ToolCall(
         maybe_str(doc, "id", at),
         need_str(inner, "name", where),
-        text,
+        responses_calls.read_arguments(inner, "arguments", where),
         at=at,
-        extras=d.keep(doc, taken, spelling, partly={"function": ("name", "arguments")}),
+        extras=d.keep(doc, taken, partly={"function": ("name", "arguments")}),
     )
 
 
 def write_answer_call(d: CopilotResponses, call: ToolCall, w: ItemWriting) -> Json:
-    spelling = d.spelling(call)
     inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
     inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
-    if spelling:
-        responses_calls.spell_arguments(inner, "arguments", call, spelling)
     out: dict[str, Json] = {}
     if call.id is not None or not w.home:
         out["id"] = w.call_id(call)
-    if "bare" not in spelling:
-        out["type"] = "function"
-    out["function"] = inner
+    out |= {"type": "function", "function": inner}
     return d.emit(out, call, w.log)
-
-
-def note_candidate(d: CopilotResponses, candidate: Candidate, called: bool, w: ItemWriting) -> None:
-    """That it ended with its text, or with calls, is all that can be told of an end."""
-    d.note_ended(candidate, called, w.log)

@@ -5,7 +5,7 @@ A message is a piece of text, put after the one before with nothing between; the
 go by its ``call_id``. Nothing says where a text or a call ends: reasoning or a text ends where
 something else begins, a call where something begins and its arguments are complete. The design
 puts the calls in the order of their ids and drops the text beside them; here both stay as they
-came. ``done`` has room for what no other event has: we say the whole answer there, model and
+came. ``done`` has room for what no other event has: we say the whole response there, model and
 counts included, and readers of the design pass over it.
 """
 
@@ -22,8 +22,9 @@ from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...streams.base import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
-from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
+from ...streams.events import Begin, Close, Delta, End, Event, Odd, Open, deltas, hollow
 from ...streams.framing import Frame
+from ...streams.splicing import MARKED, Splice, around
 from ..openai_responses import response as responses_response
 from ..openai_responses import tools as responses_tools
 from ..openai_responses.parts import OUTPUT
@@ -78,9 +79,7 @@ class CopilotReader(StreamReader):
         self.said, self.reasoned = Said(whole), Said(whole)
         self.calls: list[CopilotCall] = []
         self.latest: dict[str, CopilotCall] = {}  # by their ids, which may come again
-        self.grown: dict[
-            int, CopilotCall
-        ] = {}  # those that got arguments since another block began
+        self.grown: dict[int, CopilotCall] = {}  # by arguments, since another block began
         self.first: dict[str, int] = {}  # the blocks in which text and reasoning began
         self.uncaught: dict[str, deque[CopilotCall]] = {}  # calls that the last event has to repeat
         self.final: dict[str, Json] | None = None
@@ -138,11 +137,8 @@ class CopilotReader(StreamReader):
         self.text = self.thinking = None
 
     def out_of_order(self, at: str) -> None:
-        why = (
-            "reasoning, text and tool calls were interleaved in the stream; "
-            "the document has one field for each"
-        )
-        self.notes.append(("stream.order", at, why))
+        why = "reasoning, text and tool calls were interleaved in the stream"
+        self.notes.append(("stream.order", at, f"{why}; the document has one field for each"))
 
     def message(self, doc: dict[str, Json], events: list[Event]) -> None:
         role = need_str(doc, "role", "")
@@ -158,6 +154,7 @@ class CopilotReader(StreamReader):
             self.spoke = True
         if text:
             self.said.add(text)
+            self.sink = self.said.add
             events.append(Delta(self.text, text))
 
     def texts(self, doc: dict[str, Json]) -> str:
@@ -196,6 +193,7 @@ class CopilotReader(StreamReader):
             self.thinking = self.open(Reasoning(at="/reasoning"), events)
         if text:
             self.reasoned.add(text)
+            self.sink = self.reasoned.add
             events.append(Delta(self.thinking, text))
 
     def status(self, doc: dict[str, Json], events: list[Event]) -> None:
@@ -289,9 +287,10 @@ class CopilotReader(StreamReader):
                 if said.parts:
                     self.out_of_order(block.at)  # more of what has been closed
                 current = self.open(hollow(block), events)
-                self.text, self.thinking = (
-                    (current, None) if isinstance(block, Text) else (None, current)
-                )
+                if isinstance(block, Text):
+                    self.text = current
+                else:
+                    self.thinking = current
             events.append(Delta(current, rest))
 
     def catch_up_call(self, block: ToolCall, events: list[Event]) -> int:
@@ -300,9 +299,8 @@ class CopilotReader(StreamReader):
             return self.at_once(block, 0, events)
         call = came.popleft()
         if call.name != block.name:
-            self.notes.append(
-                ("stream.text", block.at, "the final tool call differs from the streamed one")
-            )
+            why = "the final tool call differs from the streamed one"
+            self.notes.append(("stream.text", block.at, why))
         rest = call.said.lacks(block.arguments)
         if rest and call.open:
             events.append(Delta(call.index, rest))
@@ -315,15 +313,7 @@ class CopilotReader(StreamReader):
         """A block that comes whole."""
         index = self.open(hollow(block), events)
         events[-1] = Open(index, hollow(block), candidate)
-        if isinstance(block, Text) and block.text:
-            events.append(Delta(index, block.text))
-        elif isinstance(block, ToolCall) and block.arguments:
-            events.append(Delta(index, block.arguments))
-        elif isinstance(block, Reasoning):
-            events += [Delta(index, text, "text", n) for n, text in enumerate(block.content)]
-        for cite in block.citations if isinstance(block, Text) else ():
-            events.append(Cite(index, cite))
-        events.append(Close(index))
+        events += [*deltas(index, block), Close(index)]
         return index
 
     def document(self) -> Json | None:
@@ -417,8 +407,23 @@ class CopilotWriter(FunctionsOnly, InTurns):
             return self.wait(event)
         if isinstance(block, Reasoning):
             return self.think(event)
-        part = {"type": OUTPUT, "text": event.text}
+        return self.say(event.text)
+
+    def say(self, text: str) -> bytes:
+        part = {"type": OUTPUT, "text": text}
         return frame({"type": "message", "role": "assistant", "content": [part]})
+
+    def splicing(self, event: Delta) -> Splice | None:
+        index = event.index
+        if index in self.calls:
+            waits = index in self.silent or index in self.wrapped
+            return None if waits else around(self.say_call(index, MARKED))
+        block = self.blocks.get(index)
+        if isinstance(block, Reasoning):
+            goes_on = self.parts.get(index) == (event.place, event.part)
+            said = {"type": "reasoning", "content": [{"type": OUTPUT, "text": MARKED}]}
+            return around(frame(said)) if goes_on else None
+        return None if block is None or event.place == "transcript" else around(self.say(MARKED))
 
     def think(self, event: Delta) -> bytes:
         """All reasoning is one text, its parts apart by a blank line; it is said once."""

@@ -11,6 +11,8 @@ in the prompt for the model; one that ends in a call, in the token that asks for
 
 from __future__ import annotations
 
+from ...ledger import Ledger
+from ...model import Json, Tree
 from .._gemma import Gemma
 from . import declarations, reading, writing
 from . import sniff as signs
@@ -33,6 +35,12 @@ class FunctionGemma(Gemma):
     write_request = writing.write_request
     write_messages = writing.write_messages
     write_response = writing.write_response
+
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        out = super().write(tree, log)
+        if tree.original is None or out is tree.original.doc or not self.is_home(tree.dialect):
+            return out
+        return writing.as_record(tree.original.doc, out)
 
 
 DIALECT = FunctionGemma()

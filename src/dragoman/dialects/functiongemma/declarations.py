@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, as_str
 from ...core.writing import Writing
@@ -19,7 +17,7 @@ from ...errors import Unsayable
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
 from ...tools import freeform
-from .._gemma import DECLARE, DECLARED, left_out, respelled, said
+from .._gemma import DECLARE, DECLARED, left_out
 from .values import Quoted, Reader, Values
 
 if TYPE_CHECKING:
@@ -35,27 +33,18 @@ SEVERAL = re.compile(r"\['\w+'(?:, '\w+')*\]")
 ORDER = ("type", "description", "enum", "items", "properties", "required")
 
 
-class Written(NamedTuple):
-    """A declaration as it is written here, and what its schema could not say."""
-
-    text: str
-    unsaid: tuple[str, ...]
-
-
 def read_tools(d: FunctionGemma, doc: Json) -> Toolbox:
     doc = as_dict(doc, "")
     text = as_str(doc.get("text"), "/text")
     tools, end = read_declarations(d, text, 0, "/text")
     if text[end:].strip():
         Reader(text, "/text", end).fail("expected a declaration")
-    spelling = {"after": ["", text[end:]]} if text[end:] else {}
-    return Toolbox(tools, dialect=d.name, extras=d.keep(doc, ("text",), spelling))
+    return Toolbox(tools, dialect=d.name, extras=d.keep(doc, ("text",)))
 
 
 def write_tools(d: FunctionGemma, tree: Toolbox, log: Ledger) -> Json:
-    out = write_declarations(d, tree.tools, d.writing(log, tree.dialect))
-    out += said(d.spelling(tree), "after", "")
-    return d.emit({"text": out}, tree, log)
+    text = write_declarations(d, tree.tools, d.writing(log, tree.dialect))
+    return d.emit({"text": text}, tree, log)
 
 
 def read_declarations(
@@ -63,16 +52,12 @@ def read_declarations(
 ) -> tuple[tuple[Tool, ...], int]:
     """The declarations from a place on, and where the last one ends."""
     out: list[Tool] = []
-    reader, log = Reader(text, at, pos), Ledger()
+    reader = Reader(text, at, pos)
     while reader.take(DECLARE):
         name = reader.function("declaration")
         body = reader.object()
         reader.need(DECLARED)
-        tool = read_declaration(d, name, body, at, reader)
-        usual, raw = declare(tool, name, log).text, text[pos : reader.pos]
-        if usual != raw:
-            tool = replace(tool, extras=d.respell(tool.extras, text=[usual, raw]))
-        out.append(tool)
+        out.append(read_declaration(d, name, body, at, reader))
         pos = reader.pos
     return tuple(out), pos
 
@@ -82,41 +67,41 @@ def write_declarations(d: FunctionGemma, tools: Iterable[Tool], w: Writing) -> s
 
 
 def write_tool(d: FunctionGemma, tool: Tool, w: Writing) -> str:
-    losses = len(w.log.losses)
-    written = declare(tool, w.tool_name(tool.name, tool.at), w.log)
+    values = Values(tool.at, w.log, w.home)
+    values.out += (DECLARE, "declaration:", w.tool_name(tool.name, tool.at))
     d.lose_tool(tool, w.log)
     if tool.description == "" and tool.kind != "custom":
         w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {d.name}")
-    if written.unsaid:
-        why = f"a declaration of {d.name} has no notation for: {', '.join(written.unsaid)}"
-        w.log.approximated("tool.schema", tool.at, why)
-    return respelled(d, tool, written.text, w.log, losses)
-
-
-def declare(tool: Tool, name: str, log: Ledger) -> Written:
     try:
-        return declare_schema(tool, name, Values(tool.at, log))
+        body, unsaid = declare(freeform.as_function(tool), w.home)
+        values.write(body, in_order=True)
     except RecursionError:
         raise Unsayable("the schema nests too deeply", tool.at) from None
+    if unsaid:
+        why = f"a declaration of {d.name} has no notation for: {', '.join(unsaid)}"
+        w.log.approximated("tool.schema", tool.at, why)
+    values.out.append(DECLARED)
+    return values.text()
 
 
-def declare_schema(tool: Tool, name: str, values: Values) -> Written:
-    tool = freeform.as_function(tool)
+def declare(tool: Tool, home: bool) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """What is said of a tool, and what of its schema is not.
+
+    In the same dialect all of it is said: the text may have more than the template would print.
+    """
     schema = tool.schema
-    custom = freeform.unwrap(tool.description, schema) is not None
     body: dict[str, Json] = {"description": tool.description or ""}
     # The template leaves out parameters that say nothing: `{%- if params -%}`
     if schema.__class__ is dict and schema:
         body["parameters"] = say(schema)
-    values.out += (DECLARE, "declaration:", name)
-    values.write(body, in_order=True)
-    values.out.append(DECLARED)
-    unsaid: tuple[str, ...] = ()
-    if not custom and schema is not None:
-        back = understand(body["parameters"], top=True) if "parameters" in body else None
-        if back != schema:
-            unsaid = tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
-    return Written(values.text(), unsaid)
+    if schema is None or freeform.unwrap(tool.description, schema) is not None:
+        return body, ()
+    back = understand(body["parameters"], top=True) if "parameters" in body else None
+    if back == schema:
+        return body, ()
+    if home and schema.__class__ is dict:
+        return body | {"parameters": say_all(schema)}, ()
+    return body, tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
 
 
 def read_declaration(
@@ -216,6 +201,31 @@ def quote(value: Json) -> Json:
     if value.__class__ is list:
         return [quote(item) for item in value]
     return value
+
+
+def say_all(schema: dict[str, Json]) -> dict[str, Json]:
+    """A schema that was read here, with all that was said of it: ``understand`` the other way."""
+    out: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key == "type":
+            out[key] = list(map(upper, value)) if value.__class__ is list else upper(value)
+        elif key == "properties" and value.__class__ is dict:
+            out[key] = {name: all_of(inner) for name, inner in value.items()}
+        elif key in SCHEMAS:
+            out[key] = all_of(value)
+        elif key in UNIONS and value.__class__ is list:
+            out[key] = [all_of(inner) for inner in value]
+        else:
+            out[key] = value
+    return out
+
+
+def upper(kind: Json) -> Json:
+    return kind.upper() if kind.__class__ is str else kind
+
+
+def all_of(value: Json) -> Json:
+    return say_all(value) if value.__class__ is dict else value
 
 
 # -- what a declaration says --------------------------------------------------------------------

@@ -1,16 +1,9 @@
-"""Reading training texts: the turns, and what stands in them.
-
-What stands *between* two pieces of content (``<end_of_turn>\\n<start_of_turn>user\\n``, or nothing
-between a call and its response) is their seam. Seams that are not the usual ones are kept beside
-the message before them, so that the text comes back to the letter.
-"""
+"""Reading training texts: the turns, and what stands in them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-
-from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_str, compact, need_str
 from ...errors import Malformed
@@ -30,7 +23,7 @@ from ...model import (
 )
 from ...tools.tool_errors import unmark_error
 from .._gemma import CALL, CALLED, DECLARE, END, ESCAPE, RESPOND, RESPONDED, START
-from . import declarations, writing
+from . import declarations
 from .values import Reader
 
 if TYPE_CHECKING:
@@ -44,7 +37,6 @@ ROLES = {
     "developer": "developer", "system": "developer", "user": "user", "model": "assistant",
     "assistant": "assistant",
 }  # fmt: skip
-HEADERS = {"system": "developer", "developer": "developer", "user": "user"}
 TURNS = re.compile(r"<(?:start|end)_of_turn>")
 HEAD = re.compile(r"<(?:(?:start|end)_of_turn|(?:start|end)_function_declaration)>")
 SAID = re.compile(r"<(?:start|end)_(?:of_turn|function_(?:declaration|call|response))>")
@@ -64,74 +56,32 @@ class Source(NamedTuple):
         return "/prompt" if pos < self.split else "/completion"
 
 
-class ReadPiece(NamedTuple):
-    """A text, a call or a response, and where it stands."""
-
-    block: Block
-    start: int
-    end: int
-
-
-def header(kind: str) -> str:
-    return f"{START}{HEADERS.get(kind, 'model')}\n"
-
-
-def seam(before: str, after: str | None) -> str:
-    """What usually stands between two messages; a call, a response and the answer share a turn."""
-    speaking = before in ("assistant", "call", "tool")
-    if after is None:
-        if before == "call":
-            return RESPOND
-        if before == "tool":
-            return ""
-        return f"{END}\n" if speaking else f"{END}\n{header('assistant')}"
-    if speaking and (after == "tool" or before == "tool") and after in ("tool", "assistant"):
-        return ""
-    return f"{END}\n{header(after)}"
-
-
-def kind_of(message: Message) -> str:
-    """What a message is for its seams: one that ends in a call waits for a response."""
-    if message.role == "assistant" and message.content:
-        return "call" if message.content[-1].__class__ is ToolCall else "assistant"
-    return message.role
-
-
-def role_of(kind: str) -> str:
-    return "assistant" if kind == "call" else kind
-
-
 class Scan:
-    """One text under way: the messages so far, and where the content of the last one ended."""
+    """One text under way: what was read so far, and how the last turn of the model ended."""
 
-    __slots__ = ("custom", "end", "kind", "messages", "root", "source", "tools")
+    __slots__ = ("custom", "messages", "source", "tools", "unfinished", "waits")
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.messages: list[Message] = []
         self.tools: tuple[Tool, ...] = ()
         self.custom: frozenset[str] = frozenset()
-        self.root: dict[str, Json] = {}  # how the record is spelled
-        self.kind: str | None = None  # what came last
-        self.end = 0
+        self.unfinished = False  # it has words, and no end
+        self.waits = False  # it ends in the token that asks for a response
 
 
 def read_request(d: FunctionGemma, doc: Json) -> Request:
     doc = as_dict(doc, "")
     scan = read_record(d, doc)
     last = scan.messages[-1] if scan.messages else None
-    unfinished = (
-        last is not None
-        and kind_of(last) == "assistant"
-        and END not in scan.source.text[scan.end :]
-    )
+    begun = last is not None and scan.unfinished and kind_of(last) == "assistant"
     return Request(
         None,
         tuple(scan.messages),
         scan.tools or None,
-        prefill=True if unfinished else None,
+        prefill=True if begun else None,
         dialect=d.name,
-        extras=d.keep(doc, taken(doc), scan.root),
+        extras=d.keep(doc, taken(doc)),
     )
 
 
@@ -140,8 +90,7 @@ def read_messages(d: FunctionGemma, doc: Json) -> History:
     scan = read_record(d, doc)
     if scan.tools:
         raise Malformed("a history has no declarations; this is a request", scan.tools[0].at)
-    extras = d.keep(doc, taken(doc), scan.root)
-    return History(tuple(scan.messages), dialect=d.name, extras=extras)
+    return History(tuple(scan.messages), dialect=d.name, extras=d.keep(doc, taken(doc)))
 
 
 def read_response(d: FunctionGemma, doc: Json) -> Response:
@@ -149,30 +98,26 @@ def read_response(d: FunctionGemma, doc: Json) -> Response:
     doc = as_dict(doc, "")
     scan = Scan(Source(as_str(doc.get("text"), "/text")))
     text = scan.source.text
-    pieces, end = read_pieces(d, scan, 0)
-    for piece in pieces:
-        if isinstance(piece.block, ToolResult):
-            raise Malformed("function responses are not allowed in a response", "/text")
-    start = pieces[0].start if pieces else 0
-    blocks, last = read_blocks(d, scan, pieces)
-    rest = text[last:]
+    blocks, end = read_blocks(scan, 0)
+    if any(isinstance(block, ToolResult) for block in blocks):
+        raise Malformed("function responses are not allowed in a response", "/text")
     if text[end:].strip() and AFTER.fullmatch(text, end + len(END)) is None:
         Reader(text, "/text", end).fail("text after the end of the turn")
     stop = None
-    if RESPOND in rest:
+    if scan.waits:
         stop = Stop("tool-call", RESPOND, d.name)
-    elif END in rest:
+    elif end < len(text):
         stop = Stop("end", END, d.name)
-    spelling: dict[str, Json] = {}
-    if rest != (usual := stop.native or "" if stop else ""):
-        spelling["after"] = [usual, rest]
-    if start:
-        spelling["before"] = ["", text[:start]]
-    message = Message("assistant", blocks, at="/text")
+    message = Message("assistant", tuple(blocks), at="/text")
     candidate = Candidate(message, stop, at="/text")
-    if spelling:
-        candidate = replace(candidate, extras=d.respell(None, **spelling))
     return Response(None, None, (candidate,), dialect=d.name, extras=d.keep(doc, ("text",)))
+
+
+def kind_of(message: Message) -> str:
+    """What a message is: one that ends in a call waits for a response."""
+    if message.content and message.content[-1].__class__ is ToolCall:
+        return "call"
+    return message.role
 
 
 def taken(doc: dict[str, Json]) -> tuple[str, ...]:
@@ -184,19 +129,15 @@ def read_record(d: FunctionGemma, doc: dict[str, Json]) -> Scan:
     if "text" not in doc and "prompt" in doc:
         prompt, completion = need_str(doc, "prompt", ""), need_str(doc, "completion", "")
         scan = Scan(Source(prompt + completion, len(prompt)))
-        scan.root["cut"] = [len(scan.source.text), len(prompt)]
     else:
         scan = Scan(Source(need_str(doc, "text", "")))
     text = scan.source.text
     found = BOS.match(text)
-    pos = scan.end = found.end() if found is not None else 0
-    if text[:pos] != d.bos:
-        scan.root["bos"] = [d.bos, text[:pos]]
+    pos = found.end() if found is not None else 0
     first = True
     while pos < len(text):
         pos = read_turn(d, scan, pos, first)
         first = False
-    join(d, scan, None, len(text))
     return scan
 
 
@@ -214,11 +155,11 @@ def read_turn(d: FunctionGemma, scan: Scan, pos: int, first: bool) -> int:
         reader.fail(f"unknown role {word[:20]!r}; there are: developer, user, model")
     body = min(line + 1, len(text))
     if role == "assistant":
-        end = read_model(d, scan, body)
+        end = read_model(scan, body)
     elif role == "developer" and first:
         end = read_head(d, scan, body)
     else:
-        end = read_said(d, scan, role, body)
+        end = read_said(scan, role, body)
     if end == len(text):
         return end
     after = AFTER.match(text, end + len(END))
@@ -234,13 +175,15 @@ def close(scan: Scan, body: int, tokens: re.Pattern[str] = TURNS) -> int:
     return found.start()
 
 
-def read_said(d: FunctionGemma, scan: Scan, role: str, body: int) -> int:
+def read_said(scan: Scan, role: str, body: int) -> int:
     end = close(scan, body)
-    at = scan.source.at(body)
-    start, stop = strip(scan.source.text, body, end)
-    content = (Text(scan.source.text[start:stop], at=at),) if start < stop else ()
-    add(d, scan, Message(role, content, at=at), start, stop)  # type: ignore[arg-type]
+    at, words = scan.source.at(body), scan.source.text[body:end].strip()
+    scan.messages.append(Message(role, texts_of(words, at), at=at))  # type: ignore[arg-type]
     return end
+
+
+def texts_of(words: str, at: str) -> tuple[Text, ...]:
+    return (Text(words, at=at),) if words else ()
 
 
 def read_head(d: FunctionGemma, scan: Scan, body: int) -> int:
@@ -254,92 +197,61 @@ def read_head(d: FunctionGemma, scan: Scan, body: int) -> int:
         scan.tools, stop = declarations.read_declarations(d, text, middle, at)
         scan.custom = frozenset(tool.name for tool in scan.tools if tool.kind == "custom")
         end = close(scan, stop, HEAD)
-    raw = text[body:middle]
-    words = system_of(raw, declares)
-    usual = developer_of(words, declares)
-    if usual != raw:
-        scan.root["developer"] = [usual, raw]
-    content: tuple[Block, ...] = (Text(words, at=at),) if words else ()
-    after, last = strip(text, stop, end)
-    if after < last:  # some writers add a word after the declarations
-        place = d.respell(None, place="behind", text=[text[after:last], text[stop:last]])
-        content += (Text(text[after:last], at=at, extras=place),)
-        stop = last
-    join(d, scan, "developer", body)
-    scan.kind, scan.end = "head", stop
+    words = system_of(text[body:middle], declares)
+    # some writers add a word after the declarations
+    content = (*texts_of(words, at), *texts_of(text[stop:end].strip(), at))
     if content or not declares:
         scan.messages.append(Message("system", content, at=at))
     return end
 
 
-def read_model(d: FunctionGemma, scan: Scan, body: int) -> int:
+def read_model(scan: Scan, body: int) -> int:
     """A turn of the model: messages of the assistant, and between them those of the tools."""
-    pieces, end = read_pieces(d, scan, body)
+    blocks, end = read_blocks(scan, body)
     closed = end < len(scan.source.text)
-    if not pieces:
-        if closed:
-            add(d, scan, Message("assistant", at=scan.source.at(body)), body, body)
-        return end
-    run: list[ReadPiece] = []
-    for piece in pieces:
-        if isinstance(piece.block, ToolResult):
-            add_said(d, scan, run)
+    scan.unfinished = bool(blocks) and not closed
+    if not blocks and closed:
+        scan.messages.append(Message("assistant", at=scan.source.at(body)))
+    run: list[Block] = []
+    for block in blocks:
+        if isinstance(block, ToolResult):
+            add_said(scan, run)
             run = []
-            at = scan.source.at(piece.start)
-            add(d, scan, Message("tool", (piece.block,), at=at), piece.start, piece.end)
+            scan.messages.append(Message("tool", (block,), at=block.at))
         else:
-            run.append(piece)
-    add_said(d, scan, run)
+            run.append(block)
+    add_said(scan, run)
     return end
 
 
-def add_said(d: FunctionGemma, scan: Scan, run: list[ReadPiece]) -> None:
+def add_said(scan: Scan, run: list[Block]) -> None:
     if run:
-        blocks, end = read_blocks(d, scan, run)
-        message = Message("assistant", blocks, at=scan.source.at(run[0].start))
-        add(d, scan, message, run[0].start, end)
+        scan.messages.append(Message("assistant", tuple(run), at=run[0].at))
 
 
-def read_blocks(
-    d: FunctionGemma, scan: Scan, run: list[ReadPiece]
-) -> tuple[tuple[Block, ...], int]:
-    """The blocks of one message; blanks between them are their spelling."""
-    blocks: list[Block] = []
-    end = run[0].start if run else 0
-    for piece in run:
-        block, raw = piece.block, scan.source.text[end : piece.end]
-        usual = block.text if isinstance(block, Text) else writing.usual(d, block)
-        if raw != usual:
-            block = replace(block, extras=d.respell(block.extras, text=[usual, raw]))
-        blocks.append(block)
-        end = piece.end
-    return tuple(blocks), end
-
-
-def read_pieces(d: FunctionGemma, scan: Scan, pos: int) -> tuple[list[ReadPiece], int]:
+def read_blocks(scan: Scan, pos: int) -> tuple[list[Block], int]:
     """Texts, calls and responses from a place on, and where the turn ends."""
     text = scan.source.text
-    out: list[ReadPiece] = []
+    out: list[Block] = []
     while True:
         found = SAID.search(text, pos)
         until = found.start() if found is not None else len(text)
-        start, stop = strip(text, pos, until)
-        if start < stop:
-            out.append(ReadPiece(Text(text[start:stop], at=scan.source.at(start)), start, stop))
+        start = pos + len(text[pos:until]) - len(text[pos:until].lstrip())
+        out += texts_of(text[start:until].rstrip(), scan.source.at(start))
         if found is None or found[0] == END:
             return out, until
         reader = Reader(text, scan.source.at(until), until)
         if found[0] == CALL:
-            block: Block = read_call(scan, reader)
+            out.append(read_call(scan, reader))
         elif found[0] == RESPOND:
             reader.need(RESPOND)
             reader.skip()
             if reader.pos == len(text) or reader.see(END) or reader.see("<eos>"):
+                scan.waits = True
                 return out, text.find(END, until) if reader.see(END) else len(text)
-            block = read_answer(d, scan, reader, until)
+            out.append(read_answer(scan, reader))
         else:
             reader.fail(f"{found[0]} is not allowed at this point")
-        out.append(ReadPiece(block, until, reader.pos))
         pos = reader.pos
 
 
@@ -355,7 +267,7 @@ def read_call(scan: Scan, reader: Reader) -> ToolCall:
     return ToolCall(None, name, compact(arguments), at=reader.at)
 
 
-def read_answer(d: FunctionGemma, scan: Scan, reader: Reader, start: int) -> ToolResult:
+def read_answer(scan: Scan, reader: Reader) -> ToolResult:
     """A response: an object, or a text as its only ``value``."""
     name = reader.function("response")
     text = read_bare_text(reader)
@@ -369,11 +281,7 @@ def read_answer(d: FunctionGemma, scan: Scan, reader: Reader, start: int) -> Too
         failed, text = unmark_error(text)
     content = () if text is None else (Text(text, at=reader.at),)
     kind = "custom" if name in scan.custom else "function"
-    result = ToolResult(None, content, failed, name, kind, at=reader.at)  # type: ignore[arg-type]
-    raw, usual = reader.text[start : reader.pos], writing.usual(d, result)
-    if usual != raw:
-        result = replace(result, extras=d.respell(None, text=[usual, raw]))
-    return result
+    return ToolResult(None, content, failed, name, kind, at=reader.at)  # type: ignore[arg-type]
 
 
 def read_bare_text(reader: Reader) -> str | None:
@@ -389,39 +297,6 @@ def read_bare_text(reader: Reader) -> str | None:
     return None
 
 
-def add(d: FunctionGemma, scan: Scan, message: Message, start: int, end: int) -> None:
-    join(d, scan, message.role, start)
-    scan.messages.append(message)
-    scan.kind, scan.end = kind_of(message), end
-
-
-def join(d: FunctionGemma, scan: Scan, after: str | None, start: int) -> None:
-    """Keep the seam before a message where it is not the usual one."""
-    raw = scan.source.text[scan.end : start]
-    if scan.kind is None:
-        usual = "" if after is None else header(after)
-        if raw != usual:
-            scan.root["open"] = [usual, raw]
-        return
-    usual = seam(scan.kind, after)
-    if raw == usual:
-        return
-    if scan.kind == "head":
-        scan.root["head"] = [usual, raw]
-    else:
-        last = scan.messages[-1]
-        scan.messages[-1] = replace(last, extras=d.respell(last.extras, after=[usual, raw]))
-
-
-def strip(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a text begins and ends without the white space around it."""
-    bare = text[start:end]
-    left = len(bare) - len(bare.lstrip())
-    if left == len(bare):
-        return start, start
-    return start + left, start + len(bare.rstrip())
-
-
 def system_of(raw: str, declares: bool) -> str:
     """The system prompt in a developer's turn, without the sentence that calls for functions."""
     words = raw.strip()
@@ -435,10 +310,3 @@ def system_of(raw: str, declares: bool) -> str:
             if TRIGGER not in rest:
                 return rest
     return words
-
-
-def developer_of(words: str, declares: bool) -> str:
-    """The words of the developer: before declarations, a sentence calls for functions."""
-    if not declares or TRIGGER in words:
-        return words
-    return f"{words}\n{TRIGGER}" if words else TRIGGER

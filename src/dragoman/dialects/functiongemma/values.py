@@ -9,7 +9,7 @@ from typing import NoReturn
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...model import Json
-from .._gemma import ESCAPE, defuse
+from .._gemma import CONTROL, ESCAPE, VALUE_TOKENS, defuse
 
 DEPTH = 100
 """How deep values may nest."""
@@ -18,7 +18,6 @@ SPACE = re.compile(r"\s*")
 WORD = re.compile(r"[^\s:,{}\[\]<>]+")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 FUNCTION_NAME = re.compile(r"[^\s{}<>:,\[\]]+")
-CONTROL = re.compile(r"<(?:start|end)_(?:of_turn|function_(?:declaration|call|response))>")
 # Python's and JSON's words. The official template prints None, Google's C++ code null.
 WORDS: dict[str, Json] = {
     "true": True, "false": False, "null": None, "None": None, "True": True, "False": False,
@@ -34,11 +33,13 @@ class Quoted(str):
 class Values:
     """Writes values; ``at`` is where control tokens and what cannot be said are noted."""
 
-    __slots__ = ("at", "log", "out", "sorted")
+    __slots__ = ("at", "control", "home", "log", "out", "sorted")
 
-    def __init__(self, at: str, log: Ledger) -> None:
+    def __init__(self, at: str, log: Ledger, home: bool) -> None:
         self.at = at
         self.log = log
+        self.home = home  # values of this dialect keep their order, and what its reader accepts
+        self.control = VALUE_TOKENS if home else CONTROL
         self.out: list[str] = []
         self.sorted = False  # keys came in another order
 
@@ -46,7 +47,7 @@ class Values:
         """Keys are sorted as the official template sorts them, unless they are in order."""
         out, kind = self.out, value.__class__
         if kind is str:
-            out += (ESCAPE, defuse(value, self.at, self.log), ESCAPE)
+            out += (ESCAPE, defuse(value, self.at, self.log, self.control), ESCAPE)
         elif value is None:
             out.append("None")
         elif value is True or value is False:
@@ -67,7 +68,7 @@ class Values:
 
     def write_object(self, value: dict[str, Json], depth: int, in_order: bool) -> None:
         out, mark = self.out, "{"
-        for key, item in value.items() if in_order else self.sort(value):
+        for key, item in value.items() if in_order or self.home else self.sort(value):
             out.append(mark)
             self.write_key(key)
             self.write(item, depth - 1, in_order)
@@ -89,7 +90,7 @@ class Values:
         if key.__class__ is str and key.isidentifier():  # as nearly all are
             self.out += (key, ":")
             return
-        safe = defuse(key, self.at, self.log)
+        safe = defuse(key, self.at, self.log, self.control)
         if key.__class__ is Quoted or not is_bare(safe):
             self.out += (ESCAPE, safe, ESCAPE, ":")
         else:
@@ -159,7 +160,7 @@ class Reader:
         if end < 0:
             self.fail("a string is not closed with <escape>")
         found = self.text[self.pos : end]
-        if "<" in found and CONTROL.search(found):
+        if "<" in found and VALUE_TOKENS.search(found):
             self.fail("a control token inside a string")
         self.pos = end + len(ESCAPE)
         return found

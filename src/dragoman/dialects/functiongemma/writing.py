@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.reading import decode, encode
 from ...core.writing import Writing, object_of
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...model import (
-    Block,
     Candidate,
     History,
     Json,
@@ -24,18 +23,19 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...tools.tool_errors import is_marked, mark_error, mark_plain
+from ...tools.tool_errors import marked
 from .._gemma import (
     CALL,
     CALLED,
     CONTROL,
     END,
-    FUNCTION,
+    HEAD_TOKENS,
     RESPOND,
     RESPONDED,
+    SAID_TOKENS,
+    START,
+    TURN_TOKENS,
     defuse,
-    respelled,
-    said,
 )
 from . import declarations, reading
 from .values import Values
@@ -44,38 +44,28 @@ if TYPE_CHECKING:
     from . import FunctionGemma
 
 
-# At home, what would be read otherwise than it was meant is broken all the same.
-TURN_TOKENS = re.compile(r"<(?=(?:start|end)_of_turn>)")
-HEAD_TOKENS = re.compile(r"<(?=(?:(?:start|end)_of_turn|(?:start|end)_function_declaration)>)")
-SAID_TOKENS = re.compile(rf"<(?=(?:(?:start|end)_of_turn|{FUNCTION})>)")
+HEADERS = {"system": "developer", "developer": "developer", "head": "developer", "user": "user"}
 LEADING = ("system", "developer")
 STOPS = {"end": END, "tool-call": RESPOND}
 
 
-class WrittenPiece:
-    """One stretch of a text: its kind, its words, and how the seams around it are spelled."""
+class WrittenPiece(NamedTuple):
+    """One stretch of a text: its kind, and its words."""
 
-    __slots__ = ("after", "kind", "text")
-
-    def __init__(self, kind: str, text: str, after: Json = None) -> None:
-        self.kind = kind
-        self.text = text
-        self.after = after
+    kind: str
+    text: str
 
 
 def write_request(d: FunctionGemma, tree: Request, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect)
-    tools = tree.tools or ()
     d.lose_settings(tree, w)
-    spelling = d.spelling(tree)
-    doc = write_record(d, tree.messages, tools, spelling, w)
-    return d.emit(doc, tree, log)
+    text = write_text(d, tree.messages, tree.tools or (), w, bool(tree.prefill))
+    return d.emit({"text": text}, tree, log)
 
 
 def write_messages(d: FunctionGemma, tree: History, log: Ledger) -> Json:
-    w = d.writing(log, tree.dialect)
-    doc = write_record(d, tree.messages, (), d.spelling(tree), w)
-    return d.emit(doc, tree, log)
+    text = write_text(d, tree.messages, (), d.writing(log, tree.dialect))
+    return d.emit({"text": text}, tree, log)
 
 
 def write_response(d: FunctionGemma, tree: Response, log: Ledger) -> Json:
@@ -87,10 +77,8 @@ def write_response(d: FunctionGemma, tree: Response, log: Ledger) -> Json:
     candidate = tree.candidates[0]
     text = write_assistant(d, candidate.message, w)
     d.lose(candidate.message.extras, candidate.message.at, log)
-    stop = write_stop(d, candidate, candidate.stop, w)
-    spelling = d.spelling(candidate)
+    text += write_stop(d, candidate, candidate.stop, w)
     d.lose(candidate.extras, candidate.at, log)
-    text = said(spelling, "before", "") + text + said(spelling, "after", stop)
     return d.emit({"text": text}, tree, log)
 
 
@@ -102,64 +90,71 @@ def write_stop(d: FunctionGemma, candidate: Candidate, stop: Stop | None, w: Wri
     return STOPS.get(stop.reason, "")
 
 
-def write_record(
+def write_text(
     d: FunctionGemma,
     messages: Sequence[Message],
     tools: Sequence[Tool],
-    spelling: dict[str, Json],
     w: Writing,
-) -> dict[str, Json]:
+    begun: bool = False,
+) -> str:
+    """A conversation; ``begun``: the model is to continue the last turn."""
     pieces: list[WrittenPiece] = []
     declared = declarations.write_declarations(d, tools, w)
     count = leading(messages, w.home)
     if count or declared:
-        words = write_head(d, messages[:count], declared, spelling, w)
+        words = write_head(d, messages[:count], declared, w)
         if words is not None:
-            pieces.append(WrittenPiece("head", words, spelling.get("head")))
+            pieces.append(WrittenPiece("head", words))
     rest = messages[count:]
     write_turns(d, pieces, rest if w.home else d.results_in_order(rest, w.log), w)
-    out = [said(spelling, "bos", d.bos)]
-    cut = 0  # where the last answer begins
+    out = [d.bos]
     before: WrittenPiece | None = None
     for piece in pieces:
-        out.append(write_seam(before, piece, spelling))
-        if piece.kind in ("assistant", "call"):
-            cut = len(out)
-        out.append(piece.text)
+        out += (seam(before, piece), piece.text)
         before = piece
-    out.append(write_seam(before, None, spelling))
-    return write_cut(out, cut or len(out), spelling)
+    if not (begun and w.home):
+        out.append(seam(before, None))
+    return "".join(out)
 
 
-def write_cut(out: list[str], cut: int, spelling: dict[str, Json]) -> dict[str, Json]:
-    text = "".join(out)
-    spelled = spelling.get("cut")
-    if spelled.__class__ is not list:
-        return {"text": text}
-    place = spelled[1] if spelled[0] == len(text) else len("".join(out[:cut]))
-    return {"prompt": text[:place], "completion": text[place:]}
+def header(kind: str) -> str:
+    return f"{START}{HEADERS.get(kind, 'model')}\n"
 
 
-def write_seam(
-    before: WrittenPiece | None, after: WrittenPiece | None, spelling: dict[str, Json]
-) -> str:
-    kind = (
-        None
-        if after is None
-        else "developer"
-        if after.kind == "head"
-        else reading.role_of(after.kind)
-    )
+def seam(before: WrittenPiece | None, after: WrittenPiece | None) -> str:
+    """What stands between two pieces; a call, a response and the answer share a turn."""
     if before is None:
-        return said(spelling, "open", "" if kind is None else reading.header(kind))
-    return said({"after": before.after}, "after", reading.seam(before.kind, kind))
+        return "" if after is None else header(after.kind)
+    speaking = before.kind in ("assistant", "call", "tool")
+    if after is None:
+        if before.kind == "call":
+            return RESPOND
+        if before.kind == "tool":
+            return ""
+        return f"{END}\n" if speaking else f"{END}\n{header('assistant')}"
+    if speaking and before.text and after.text:
+        if "tool" in (before.kind, after.kind) and after.kind not in HEADERS:
+            return ""
+    return f"{END}\n{header(after.kind)}"
+
+
+def as_record(doc: Json, out: dict[str, Json]) -> dict[str, Json]:
+    """A text as the record that it was read from: one that was cut in two is cut again."""
+    if "text" in doc or "prompt" not in doc or "text" not in out:
+        return out
+    text, prompt, completion = out.pop("text"), doc["prompt"], doc["completion"]
+    place = text.rfind(header("assistant")) + len(header("assistant"))
+    if text.startswith(prompt):
+        place = len(prompt)
+    elif text.endswith(completion):
+        place = len(text) - len(completion)
+    return {"prompt": text[:place], "completion": text[place:], **out}
 
 
 def write_head(
     d: FunctionGemma,
     messages: Sequence[Message],
     declared: str,
-    spelling: dict[str, Json],
     w: Writing,
 ) -> str | None:
     """The turn of the developer: the system prompt, a sentence, and the declarations."""
@@ -178,9 +173,8 @@ def write_head(
             if (text := d.plain(block, log)) is None:
                 continue
             text = trim(d, text, block.at, log, control)
-            own = d.spelling(block)
-            if declared and own.get("place") == "behind":
-                after = said(own, "text", text)
+            if w.home and declared and texts and not after:
+                after = text  # where the second one was
             else:
                 texts.append((text, block.at))
     words = d.join_texts(texts, log)
@@ -188,10 +182,14 @@ def write_head(
         d.omit_message(messages[0], log)
         if not declared:
             return None
-    usual = reading.developer_of(words, bool(declared))
-    if not w.home and declared:
+    if not declared:
+        return words
+    usual = words
+    if reading.TRIGGER not in words:
+        usual = f"{words}\n{reading.TRIGGER}" if words else reading.TRIGGER
+    if not w.home:
         note_trigger(d, words, usual, messages, log)
-    return said(spelling, "developer", usual) + declared + after
+    return usual + declared + after
 
 
 def note_trigger(
@@ -213,14 +211,13 @@ def write_turns(
 ) -> None:
     names: dict[str, str] = {}  # the tool of each call, by its id
     for message in messages:
-        after = d.spelling(message).get("after") if message.extras is not None else None
         d.lose(message.extras, message.at, w.log)
         match message.role:
             case "tool":
                 for block in message.content:
                     if not isinstance(block, ToolResult):
                         raise Malformed("only tool results are allowed in a tool message", block.at)
-                    pieces.append(WrittenPiece("tool", write_result(d, block, names, w), after))
+                    pieces.append(WrittenPiece("tool", write_result(d, block, names, w)))
                 continue
             case "assistant":
                 text = write_assistant(d, message, w)
@@ -242,7 +239,7 @@ def write_turns(
             case role:
                 kind, text = role, write_said(d, message, w)
         if text or w.home:
-            pieces.append(WrittenPiece(kind, text, after))
+            pieces.append(WrittenPiece(kind, text))
         else:
             d.omit_message(message, w.log)
 
@@ -278,29 +275,20 @@ def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
                 texts = []
             out.append(write_call(d, block, w))
         elif (text := d.plain(block, w.log)) is not None:
-            text = trim(d, text, block.at, w.log, control)
-            if block.extras is not None and w.home:
-                text = said(d.spelling(block), "text", text)
-            texts.append((text, block.at))
+            texts.append((trim(d, text, block.at, w.log, control), block.at))
     if texts and w.home:
         return "".join(out) + d.join_texts(texts, w.log)
     return d.join_texts(texts, w.log) + "".join(out) if texts else "".join(out)
 
 
 def write_call(d: FunctionGemma, call: ToolCall, w: Writing) -> str:
-    losses = len(w.log.losses)
     d.lose_call(call, w)
-    text = say_call(d, call, w.tool_name(call.name, call.at), w.log)
-    return text if call.extras is None else respelled(d, call, text, w.log, losses)
-
-
-def say_call(d: FunctionGemma, call: ToolCall, name: str, log: Ledger) -> str:
-    values = Values(call.at, log)
-    values.out += (CALL, "call:", name)
+    values = Values(call.at, w.log, w.home)
+    values.out += (CALL, "call:", w.tool_name(call.name, call.at))
     custom = call.kind == "custom"
-    values.write({"input": call.arguments} if custom else object_of(call, log))
+    values.write({"input": call.arguments} if custom else object_of(call, w.log))
     if values.sorted:
-        log.approximated(
+        w.log.approximated(
             "tool_call.arguments", call.at, f"{d.name} sorts the keys of the arguments"
         )
     values.out.append(CALLED)
@@ -309,7 +297,6 @@ def say_call(d: FunctionGemma, call: ToolCall, name: str, log: Ledger) -> str:
 
 def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w: Writing) -> str:
     log, called = w.log, result.call_id
-    losses = len(log.losses)
     if called is not None:
         log.dropped(
             "tool_call.id",
@@ -331,59 +318,28 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
             f"{d.name} requires the tool name of a result; written as {name!r}",
         )
     d.lose(result.extras, result.at, log)
-    text = say_result(d, result, w.tool_name(name, result.at), w)
-    return text if result.extras is None else respelled(d, result, text, log, losses)
-
-
-def say_result(d: FunctionGemma, result: ToolResult, name: str, w: Writing) -> str:
-    values = Values(result.at, w.log)
-    values.out += (RESPOND, "response:", name)
+    values = Values(result.at, log, w.home)
+    values.out += (RESPOND, "response:", w.tool_name(name, result.at))
     texts = [
         (text, block.at) for block in result.content if (text := d.plain(block, w.log)) is not None
     ]
     for _, at in texts[1:]:
         d.join_text(at, w.log)
     text = "\n".join(text for text, _ in texts) if texts else None
-    values.write(value_of(d, result, text, values, w), in_order=False)
+    values.write(value_of(d, result, text, w))
     values.out.append(RESPONDED)
     return values.text()
 
 
-def value_of(
-    d: FunctionGemma, result: ToolResult, text: str | None, values: Values, w: Writing
-) -> dict[str, Json]:
+def value_of(d: FunctionGemma, result: ToolResult, text: str | None, w: Writing) -> dict[str, Json]:
     """A result as an object: its own, or its text as the only ``value``."""
-    if result.is_error:
-        w.moved(
-            "tool_result.error",
-            result.at,
-            f"{d.name} has no error flag; the text begins with '[tool error]'",
-        )
-        return {"value": mark_error(text)}
-    if text is None:
-        return {}
-    if text.startswith("{") and (found := object_in(text)) is not None:
-        if encode(found) != text.encode() or is_unsorted(found):
+    if text is not None and not result.is_error and (found := object_in(text)) is not None:
+        if not w.home and (encode(found) != text.encode() or is_unsorted(found)):
             why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
             w.log.approximated("tool_result", result.at, why)
         return found
-    if is_marked(text):
-        w.moved(
-            "tool_result.error",
-            result.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
-        return {"value": mark_plain(text)}
-    return {"value": text}
-
-
-def usual(d: FunctionGemma, block: Block) -> str:
-    """A call or a response as it is written by itself."""
-    log = Ledger()
-    if isinstance(block, ToolCall):
-        return say_call(d, block, block.name, log)
-    assert isinstance(block, ToolResult)
-    return say_result(d, block, block.name or "", Writing(log, (".", 1), (".", 1), True))
+    text = marked(text, result, d.name, w.moved)
+    return {} if text is None else {"value": text}
 
 
 def leading(messages: Sequence[Message], home: bool) -> int:
@@ -398,6 +354,8 @@ def leading(messages: Sequence[Message], home: bool) -> int:
 
 def object_in(text: str) -> dict[str, Json] | None:
     """The JSON object that a text is, unless it would be read as something else."""
+    if not text.startswith("{"):
+        return None
     try:
         value = decode(text)
     except (ValueError, RecursionError):

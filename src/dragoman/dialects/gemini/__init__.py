@@ -123,7 +123,6 @@ class Gemini(Ruled):
     aliases = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 400, "too-large": 400}
-    spells = False
     windows = False  # a result is named after its call, and paired with it
     blank = frozenset({"labels", "stopSequences", "stop_sequences"})
     framings = "either"  # events with alt=sse, and an array without

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ...core.media import kind_of
+from ...core.media import kind_of, standard
 from ...core.reading import (
     as_dict,
     compact,
@@ -23,7 +23,7 @@ from ...core.reading import (
     tokens,
 )
 from ...core.turns import HOISTED
-from ...core.writing import Writing, home_only, joined, object_of
+from ...core.writing import Writing, home_only, joined, json_of
 from ...dialect import NOTHING, Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -146,7 +146,7 @@ def write_parts(d: Gemini, blocks: Sequence[Block], w: Writing, called: Called) 
                 and block.cache is None
             ):
                 called[call_id] = name
-                inner = {"id": call_id, "name": name, "args": object_of(block, log)}
+                inner = {"id": call_id, "name": name, "args": json_of(block, log)}
                 out.append({"functionCall": inner})
                 continue
         out += write_part(d, block, w, called)
@@ -307,7 +307,7 @@ def write_call(d: Gemini, call: ToolCall, w: Writing, called: Called) -> Json:
     if call.kind == "custom":
         inner["args"] = {"input": call.arguments}
     else:
-        inner["args"] = object_of(call, w.log)
+        inner["args"] = json_of(call, w.log)
     return finish(d, {"functionCall": inner}, call, w)
 
 
@@ -450,7 +450,8 @@ def read_data(d: Gemini, doc: dict[str, Json], at: str) -> Block:
     where = f"{at}/{key}"
     blob = as_dict(doc[key], where)
     media_type = pick_str(blob, "mimeType", where)
-    data = need_str(blob, "data", where)
+    # google-genai writes bytes in the alphabet for URLs, which other APIs do not take.
+    data = standard(need_str(blob, "data", where))
     source = Source("base64", data, media_type)
     if media_type == "text/plain" and (text := plain_text(data)) is not None:
         source = Source("text", text, media_type)

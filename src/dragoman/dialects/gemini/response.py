@@ -140,9 +140,11 @@ def read_response(d: Gemini, doc: Json) -> Response:
         return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
     listed = maybe_list(doc, "candidates", "")
     candidates = tuple(
-        read_candidate(d, as_dict(item, where), index, where)
-        for index, item in enumerate(listed or ())
-        if (where := f"/candidates/{index}")
+        [
+            read_candidate(d, as_dict(item, where), index, where)
+            for index, item in enumerate(listed or ())
+            if (where := f"/candidates/{index}")
+        ]
     )
     taken = RESPONSE_KEYS
     time, key = pick(doc, "createTime")
@@ -183,7 +185,7 @@ def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
     if tree.created is not None:
         if (time := time_of(tree.created)) is not None:
             out["createTime"] = time
-            if seconds_of(time) != tree.created:
+            if tree.created.__class__ is not int and seconds_of(time) != tree.created:
                 heads.round_date("microseconds", tree, d, log)
         else:
             d.lack("response.created", tree.at, log)  # a year of five digits

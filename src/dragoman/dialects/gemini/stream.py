@@ -13,8 +13,8 @@ the beginning of the other, so blocks are said one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -28,6 +28,7 @@ from ...model import Block, Json, Reasoning, Response, Text, ToolCall, ToolResul
 from ...streams.base import Keys, Said, StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Open, Pieces, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.splicing import Splice, between, silent
 from . import parts, response, turns
 from .pieces import CallPieces, begins, goes_on
 from .spelling import both
@@ -49,7 +50,7 @@ Counts: TypeAlias = dict[str, int | str | list[dict[str, int | str]]]
 
 class GeminiPiece(Struct, forbid_unknown_fields=True):
     text: str
-    reasoning: bool = False
+    thought: bool = False
 
 
 class Content(Struct, forbid_unknown_fields=True):
@@ -122,6 +123,7 @@ class GeminiVoice:
 
 class GeminiReader(StreamReader):
     dialect: Gemini
+    varying: ClassVar[Mapping[str, Any]] = {"usageMetadata": Counts}
 
     def __init__(self, dialect: Gemini, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -139,8 +141,13 @@ class GeminiReader(StreamReader):
             if part is not None and part.said is not None:
                 text = usual.candidates[0].content.parts[0].text
                 part.said.add(text)
+                self.sink = part.said.add
                 return (Delta(part.index, text),) if text else ()
         return self.chunk(frame)
+
+    def renew(self, values: Mapping[str, Json]) -> None:
+        assert self.head is not None
+        self.head |= values
 
     def going_on(self, usual: GeminiUsual) -> GeminiPart | None:
         """The part that a usual chunk goes on with, if it says nothing new but text and counts."""
@@ -157,7 +164,7 @@ class GeminiReader(StreamReader):
         ):
             return None
         part = voice.parts[-1]
-        reasoning = candidate.content.parts[0].reasoning
+        reasoning = candidate.content.parts[0].thought
         if not part.open or part.said is None or bool(part.doc.get("thought")) is not reasoning:
             return None
         if usual.usage_metadata is not UNSET:
@@ -374,6 +381,9 @@ class GeminiSpoken:
         self.start, self.length = "", 0  # how its text begins, and how long it is
         self.closed = False
 
+    def add(self, text: str) -> None:
+        self.length += len(text)
+
 
 class GeminiWriter(StreamWriter):
     dialect: Gemini
@@ -435,6 +445,12 @@ class GeminiWriter(StreamWriter):
             spoken.waiting.append(event)
             return b""
         return self.say(spoken, event)
+
+    def splicing(self, event: Delta) -> Splice | None:
+        spoken, key = self.blocks[event.index], (event.place, event.part)
+        if spoken.said == key:
+            return between(spoken.head, spoken.tail, spoken.add)
+        return None if spoken.flows else silent(spoken.pieces.texts.setdefault(key, []).append)
 
     def say(self, spoken: GeminiSpoken, event: Delta) -> bytes:
         text = event.text

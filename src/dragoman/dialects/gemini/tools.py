@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, as_str, escape, expected, maybe_str, need_str, only
+from ...core.resuming import read_once, write_once
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
@@ -51,6 +52,7 @@ def write_tools(d: Gemini, tree: Toolbox, log: Ledger) -> Json:
     return out
 
 
+@read_once
 def read_tool_list(d: Gemini, docs: Json, at: str) -> tuple[Tool, ...]:
     """The tools; a single entry may stand without its list."""
     if docs.__class__ is dict:
@@ -64,6 +66,7 @@ def read_tool_list(d: Gemini, docs: Json, at: str) -> tuple[Tool, ...]:
     return tuple(out)
 
 
+@write_once
 def write_tool_list(d: Gemini, tools: tuple[Tool, ...], w: Saying) -> list[Json]:
     out: list[Json] = []
     functions: list[Json] | None = None  # those of the last entry

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, expected, only, pointers
+from ...core.resuming import Going
 from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
@@ -72,11 +73,15 @@ def writing(d: Gemini, log: Ledger, dialect: str | None, *, answer: bool = False
 def read_contents(
     d: Gemini, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
 ) -> list[Message]:
-    out: list[Message] = []
-    called: Called = {}
+    if custom:
+        d.reads.forget()
+    out, begin, stop, state = d.reads.begin(docs)
+    called: Called = dict(state or {})
     odd = False  # a result has another id than its call, or only one of the two has any
     places, inside = pointers(at, docs, "/parts")
-    for index, doc in enumerate(docs):
+    for index, doc in enumerate(docs[begin:] if begin else docs, begin):
+        if index == stop and not custom and not odd:
+            d.reads.note(index, out, dict(called))
         # The usual shapes: one text, what the model says, what its tools answer.
         if doc.__class__ is dict and PLAIN_CONTENT(doc):
             said, parts = doc.get("role"), doc.get("parts")
@@ -95,7 +100,10 @@ def read_contents(
                     out += results
                     continue
         odd = read_turn(d, doc, places[index], called, custom, out) or odd
+    if not custom:
+        d.reads.end(docs, out, dict(called))
     if odd:
+        d.reads.forget()
         out = paired(out)
     return mark_custom_results(out) if custom else out
 
@@ -229,14 +237,19 @@ def write_system(d: Gemini, messages: Sequence[Message], w: Writing) -> Json | N
     return {"parts": parts}
 
 
-def write_turns(d: Gemini, messages: Sequence[Message], w: Saying) -> list[Json]:
+def write_turns(
+    d: Gemini, messages: Sequence[Message], w: Saying, go: Going, leading: int
+) -> list[Json]:
     """The contents; results that follow each other share one."""
-    out: list[Json] = []
-    called: Called = {}
+    out: list[Json]
+    called: Called
+    start, (out, called) = go.take(w, leading, [], {})
     home, hoisted = w.home, w.hoisted
     results = False  # the last content ends in the result of a tool
-    for message in messages:
+    for index, message in enumerate(messages[start:] if start else messages, start):
         role, content, extras = message.role, message.content, message.extras
+        if index == go.note_at and not hoisted and not w.facts.signatures:
+            go.note(w, leading, out, called)
         if hoisted and role != "tool":
             say_hoisted(out, w)
             results = False
@@ -277,6 +290,8 @@ def write_turns(d: Gemini, messages: Sequence[Message], w: Saying) -> list[Json]
         results = write_turn(d, message, out, results, called, w)
     if hoisted:
         say_hoisted(out, w)
+    elif not w.facts.signatures:
+        go.end(w, leading, out, called)
     return out
 
 
@@ -300,8 +315,8 @@ def write_conversation(
     d: Gemini, messages: Sequence[Message], w: Saying
 ) -> tuple[Json | None, list[Json]]:
     """The system instruction, if there is one, and the contents."""
-    if not w.home:
-        messages = arranged(messages, w.log)
+    go = Going(d.writes, messages, w, arranged)
+    messages = go.messages
     leading = 0
     for message in messages:
         role = message.role
@@ -309,7 +324,7 @@ def write_conversation(
             break
         leading += 1
     system = write_system(d, messages[:leading], w) if leading else None
-    out = write_turns(d, messages[leading:], w)
+    out = write_turns(d, messages[leading:], w, go, leading)
     if out and not w.home and out[0].get("role") == "model":
         speak_first(d, out, messages, w)
     return system, out

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...core import capabilities as cap
 from ...model import Reasoning
 from .._errors import ClientErrors
-from . import blocks, request, turns
+from . import blocks, request
 from . import sniff as signs
 from .blocks import SIGNED
 from .request import COUNTS, STOPS
@@ -48,6 +48,7 @@ class IContent(ClientErrors):
     model_key = "resolved/model"
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
+    windows = False  # a result is named after its call
     can = cap.Capabilities(
         freeform="wrapped",
         strict=False,
@@ -82,11 +83,11 @@ class IContent(ClientErrors):
         lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
     has_error = True
-    """whether a result has an ``error`` beside it"""
+    """whether a result that failed has an ``error`` beside it; else it has a ``status``"""
     stops = STOPS
     counts = COUNTS
-    has_instruction = True
-    """whether the system prompt of a request stands beside its contents"""
+    has_system = False
+    """whether there is a speaker ``system``; else a request has its prompt beside the contents"""
 
     sniff = signs.sniff
     writing = request.writing
@@ -99,9 +100,6 @@ class IContent(ClientErrors):
     read_response = request.read_response
     write_response = request.write_response
     read_usage = request.read_usage
-    write_usage = request.write_usage
-    write_system = turns.write_system
-    write_failed = blocks.write_failed
     name_result = blocks.name_result
     write_image_or_file = blocks.write_image_or_file
     emit = blocks.emit

@@ -16,8 +16,8 @@ from ...core.reading import (
     only,
 )
 from ...core.signers import signer
-from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
-from ...dialect import Dialect
+from ...core.writing import Writing, is_plain_text, joined, object_or_text, split_data_uri
+from ...dialect import NOTHING, Dialect
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -33,6 +33,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from ...tools import freeform
 from ...tools.llxprt_ids import HISTORY, from_history, to_history
 from ...tools.tool_errors import ERROR
 
@@ -162,9 +163,9 @@ def write_block(d: IContent, block: Block, w: ContentWriting) -> list[Json]:
         case ToolResult():
             return write_result(d, block, w)
         case Media():
-            return write_media(d, block, w)
+            return [write_media(d, block, w)]
         case Reasoning():
-            return write_reasoning(d, block, w)
+            return [write_reasoning(d, block, w)]
         case Raw() | Hosted() if d.is_home(block.dialect):
             return [block.payload]
         case _:
@@ -182,25 +183,12 @@ def write_text(d: IContent, block: Text, w: Writing) -> Json:
 def read_call(d: IContent, doc: dict[str, Json], at: str, known: Known) -> Block:
     written, name = need_str(doc, "id", at), need_str(doc, "name", at)
     call_id = known.call(written, name)
-    spelling: dict[str, Json] = {}
-    if to_history(call_id) != written:
-        spelling["id"] = written
-    taken = ["type", "id", "name", "parameters"]
     given = doc.get("parameters")
-    if given.__class__ is str:
-        text = given
-        spelling["parameters"] = "text"
-    elif given is None:
-        text = "{}"
-        spelling["parameters"] = "null" if "parameters" in doc else "absent"
-    else:
-        text = compact(given)
-        if given.__class__ is not dict:
-            spelling["value"] = given
+    text = given if given.__class__ is str else "{}" if given is None else compact(given)
+    taken = ["type", "id", "name", "parameters"]
     if doc.get("input") is not None and compact(doc["input"]) == text:
-        spelling["input"] = doc["input"]  # llxprt's own converter says it twice
-        taken.append("input")
-    extras = d.keep(doc, taken, spelling)
+        taken.append("input")  # llxprt's own converter says it twice
+    extras = d.keep(doc, taken)
     if name in known.custom and given.__class__ is dict and given.keys() == {"input"}:
         if isinstance(given["input"], str):
             return ToolCall(call_id, name, given["input"], "custom", at=at, extras=extras)
@@ -209,85 +197,65 @@ def read_call(d: IContent, doc: dict[str, Json], at: str, known: Known) -> Block
 
 def write_call(d: IContent, call: ToolCall, w: ContentWriting) -> Json:
     w.tools[call.id] = call.name
-    spelling = d.spelling(call)
     call_id = call.id if call.id is not None else w.call_id(call)
     out: dict[str, Json] = {"type": "tool_call", "id": to_history(call_id), "name": call.name}
-    if "id" in spelling:
-        out["id"] = spelling["id"]
-    if call.kind == "custom":
-        out["parameters"] = {"input": call.arguments}
-    elif spelling.get("parameters") == "text":
-        out["parameters"] = call.arguments
-    elif "parameters" not in spelling or call.arguments != "{}":
-        out["parameters"] = write_arguments(d, call, w)
-    if "input" in spelling:
-        out["input"] = spelling["input"]
+    out["parameters"] = object_or_text(freeform.as_function(call), w)
     return emit(d, out, call, w.log)
 
 
-def write_arguments(d: IContent, call: ToolCall, w: Writing) -> Json:
-    if "value" in (spelling := d.spelling(call)):
-        return spelling["value"]
-    return object_of(call, w.log)
-
-
 def read_result(d: IContent, doc: dict[str, Json], at: str, known: Known) -> ToolResult:
-    written = need_str(doc, "callId", at)
-    call_id = known.result(written)
-    spelling: dict[str, Json] = {}
-    if to_history(call_id) != written:
-        spelling["id"] = written
-    name = maybe_str(doc, "toolName", at)
-    if not name:
-        spelling["toolName"] = doc.get("toolName", False)
-    if not name or name == known.names.get(call_id):
+    call_id, name = known.result(need_str(doc, "callId", at)), maybe_str(doc, "toolName", at)
+    if name == known.names.get(call_id):
         name = None  # what the call says already is not said twice
     taken = set(RESPONSE_KEYS)
-    failed = read_failed(doc, at, taken, spelling)
-    content = read_answer(doc, at, taken, spelling)
-    if not content:
-        spelling["own"] = 0
-    return ToolResult(call_id, content, failed, name, at=at, extras=d.keep(doc, taken, spelling))
+    failed = read_failed(doc, at, taken)
+    content = read_answer(doc, at, taken)
+    extras = d.keep(doc, taken)
+    return ToolResult(call_id, content, failed, name or None, at=at, extras=extras)
 
 
 def write_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Json]:
-    if w.home:
-        return write_own_result(d, result, w)
-    texts, before, media = sort_answer(d, result.content, w)
+    texts, before, after = (own_answer if w.home else sort_answer)(d, result.content, w)
     answer = "\n".join(text.text for text in texts)
-    mute = result.is_error and d.has_error  # a failure without a word has a form here
-    if not texts and not mute:
-        d.add_text(result.at, w.log)
-    elif mute and not answer and texts:
-        for text in texts:
-            d.omit_text(text.at, w.log)
+    error = answer if texts and w.home else answer or ERROR
+    if not w.home:
+        mute = result.is_error and d.has_error  # a failure without a word has a form here
+        if not texts and not mute:
+            d.add_text(result.at, w.log)
+        elif mute and not answer:
+            for text in texts:
+                d.omit_text(text.at, w.log)
     out = d.name_result(result, w)
-    out["result"] = answer
+    out["result"] = answer if texts or not w.home else None
     if result.is_error:
-        extras = result.extras
-        if extras is None or not d.knows(extras.dialect) or "error" not in extras.fields:
-            d.write_failed(out, answer)  # else the variant has an error of its own
-    return [*before, emit(d, out, result, w.log), *media]
+        write_failed(d, out, result, error)
+    return [*before, emit(d, out, result, w.log), *after]
 
 
-def read_failed(
-    doc: dict[str, Json], at: str, taken: set[str], spelling: dict[str, Json]
-) -> bool | None:
+def read_failed(doc: dict[str, Json], at: str, taken: set[str]) -> bool | None:
     """Whether the tool failed: the real type has ``error``, the design a ``status`` as well."""
     failed = True if maybe_str(doc, "error", at) is not None else None
     if doc.get("status") == "error":
         taken.add("status")
-        spelling["status"] = failed = True
+        failed = True
     if doc.get("isError").__class__ is bool:  # llxprt's own converter adds it
         taken.add("isError")
-        spelling["isError"] = doc["isError"]
         failed = failed or doc["isError"]
     return failed
 
 
-def write_failed(d: IContent, out: dict[str, Json], answer: str) -> None:
-    """That a tool failed: the error is the answer, or a mark where it said nothing."""
-    out["error"] = answer or ERROR
+def write_failed(d: IContent, out: dict[str, Json], result: ToolResult, error: str) -> None:
+    """That a tool failed, unless it has an error of its own, or another status."""
+    extras = result.extras
+    fields = extras.fields if extras is not None and d.knows(extras.dialect) else NOTHING
+    if "error" in fields:
+        return
+    if d.has_error:
+        out["error"] = error
+    elif "status" in fields:
+        out["isError"] = True
+    else:
+        out["status"] = "error"
 
 
 def name_result(d: IContent, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
@@ -316,58 +284,35 @@ def sort_answer(
                         "content.order", block.at, f"images follow the text in {d.name}"
                     )
             texts.append(block)
-        elif isinstance(block, Media):
-            media += write_media(d, block, w)
+        else:
+            media += write_block(d, block, w)
     return texts, before, media
 
 
-def write_own_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Json]:
-    """A result as this dialect said it."""
-    spelling, content = d.spelling(result), result.content
-    first = spelling.get("before", 0)
-    out = d.name_result(result, w)
-    out["callId"] = spelling.get("id", out["callId"])
-    if not out["toolName"] or "toolName" in spelling:
-        out["toolName"] = spelling.get("toolName", "")
-        if not isinstance(out["toolName"], str):
-            del out["toolName"]
-    own = content[first : first + spelling.get("own", 1)]
-    if spelling.get("result"):
-        out["result"] = spelling["result"][0]
-    elif "result" not in spelling:
-        out["result"] = own[0].text if own and isinstance(own[0], Text) else ""
-    if spelling.get("status"):
-        out["status"] = "error"
-    for key in ("isError", "error"):
-        if key in spelling:
-            out[key] = spelling[key]
-    doc = emit(d, out, result, w.log)
-    before = write_blocks(d, content[:first], w)
-    return [*before, doc, *write_blocks(d, content[first + len(own) :], w)]
+def own_answer(
+    d: IContent, content: Sequence[Block], w: ContentWriting
+) -> tuple[list[Text], list[Json], list[Json]]:
+    """The same for what was read here: the first plain text is the result, the rest are blocks."""
+    for index, block in enumerate(content):
+        if is_plain_text(block):
+            before, after = content[:index], content[index + 1 :]
+            return [block], write_blocks(d, before, w), write_blocks(d, after, w)
+    return [], [], write_blocks(d, content, w)
 
 
-def read_answer(
-    doc: dict[str, Json], at: str, taken: set[str], spelling: dict[str, Json]
-) -> tuple[Block, ...]:
+def read_answer(doc: dict[str, Json], at: str, taken: set[str]) -> tuple[Block, ...]:
     """What a tool answered, as text. Where it failed without an answer, the error is it;
     where it did both, the error is a field of this dialect's own."""
-    result, error = doc.get("result"), doc.get("error")
-    text = result
-    if result is None:
-        spelling["result"] = False
-    elif result.__class__ is not str:
-        spelling["result"] = [result]
-        text = compact(result)
-        if result.__class__ is dict and result.keys() == {"output"}:
-            # llxprt shows the model what stands under 'output'.
-            text = result["output"] if isinstance(result["output"], str) else text
+    text, error = doc.get("result"), doc.get("error")
+    if text.__class__ is dict and text.keys() == {"output"} and isinstance(text["output"], str):
+        text = text["output"]  # which is what llxprt shows the model
+    elif text is not None and text.__class__ is not str:
+        text = compact(text)
     if error is not None and (not text or error in (text, "", ERROR)):
         taken.add("error")
-        spelling["error"] = error
         if error == ERROR and not text:
             return ()
         if error and not text:
-            spelling.setdefault("result", [text])
             return (Text(error, at=f"{at}/error"),)
     return () if text is None else (Text(text, at=f"{at}/result"),)
 
@@ -377,24 +322,18 @@ def read_media(d: IContent, doc: dict[str, Json], at: str) -> Block:
     encoding = maybe_str(doc, "encoding", at)
     if encoding not in (None, "url", "base64"):
         return Raw(d.name, doc, at=at)
-    source, spelling = read_data(data, encoding, claimed)
-    if (source.kind if source.kind == "url" else "base64") != encoding:
-        spelling["encoding"] = encoding or ("null" if "encoding" in doc else "absent")
-    if source.media_type != claimed:
-        spelling["mimeType"] = claimed if "mimeType" in doc else False
+    source = read_data(data, encoding, claimed)
     return Media(
         kind_of(claimed or source.media_type),
         source,
         filename=maybe_str(doc, "filename", at),
         at=at,
-        extras=d.keep(doc, MEDIA_KEYS, spelling),
+        extras=d.keep(doc, MEDIA_KEYS),
     )
 
 
-def write_media(d: IContent, block: Media, w: ContentWriting) -> list[Json]:
-    if w.home and block.source.kind in ("url", "base64"):
-        return [write_own_media(d, block, w)]
-    return [emit(d, d.write_image_or_file(block), block, w.log)]
+def write_media(d: IContent, block: Media, w: ContentWriting) -> Json:
+    return emit(d, d.write_image_or_file(block), block, w.log)
 
 
 def write_image_or_file(d: IContent, block: Media) -> dict[str, Json]:
@@ -410,36 +349,10 @@ def write_image_or_file(d: IContent, block: Media) -> dict[str, Json]:
     return out
 
 
-def write_own_media(d: IContent, block: Media, w: Writing) -> Json:
-    source, spelling = block.source, d.spelling(block)
-    data = source.value
-    if "uri" in spelling:
-        data = data_uri(spelling["uri"], data)
-    if spelling.get("type") == "image":
-        out: dict[str, Json] = {"type": "image", "data": data}
-        said: Json = spelling.get("mimeType", source.media_type)
-    else:
-        said = spelling.get("mimeType", source.media_type)
-        encoding = "url" if source.kind == "url" else "base64"
-        encoding = spelling.get("encoding", encoding)
-        out = {"type": "media", "data": data}
-        if encoding not in ("null", "absent"):
-            out["encoding"] = encoding
-        if block.filename is not None:
-            out["filename"] = block.filename
-    if isinstance(said, str):
-        out["mimeType"] = said
-    return emit(d, out, block, w.log)
-
-
 def read_image(d: IContent, doc: dict[str, Json], at: str) -> Block:
     """An image as the design has it: an address, a data URL or bare base64."""
-    claimed = maybe_str(doc, "mimeType", at)
-    source, spelling = read_data(need_str(doc, "data", at), None, claimed)
-    spelling["type"] = "image"
-    if source.media_type != claimed:
-        spelling["mimeType"] = claimed if "mimeType" in doc else False
-    extras = d.keep(doc, ("type", "data", "mimeType"), spelling)
+    source = read_data(need_str(doc, "data", at), None, maybe_str(doc, "mimeType", at))
+    extras = d.keep(doc, ("type", "data", "mimeType"))
     return Media("image", source, at=at, extras=extras)
 
 
@@ -447,10 +360,7 @@ def read_thinking(d: IContent, doc: dict[str, Json], at: str, metadata: dict[str
     reasoning = maybe_str(doc, "thought", at)
     data, encrypted = maybe_str(doc, "signature", at), maybe_str(doc, "encryptedContent", at)
     field = maybe_str(doc, "sourceField", at)
-    spelling: dict[str, Json] = {"sourceField": field} if field is not None else {}
-    if reasoning is None:
-        spelling["thought"] = "null" if "thought" in doc else "absent"
-    taken = set(THINKING_KEYS)
+    taken = THINKING_KEYS
     content: tuple[str, ...] = () if reasoning is None else (reasoning,)
     summary: tuple[str, ...] = ()
     signature = None
@@ -458,49 +368,29 @@ def read_thinking(d: IContent, doc: dict[str, Json], at: str, metadata: dict[str
         issuer = issuer_of(metadata, FIELDS.get(field or "", NOBODY))
         redacted = reasoning == REDACTED and field == "thinking"
         signature = Signature(data, issuer, "encrypted" if redacted else "signature")
-        if redacted:
-            spelling["redacted"], content = True, ()
-    elif data is not None:
-        spelling["signature"] = ""
-    if encrypted == "":
-        taken.add("encryptedContent")
-        spelling["encryptedContent"] = ""
-    elif encrypted is not None and signature is None:
-        taken.add("encryptedContent")
+        content = () if redacted else content
+    if encrypted == "" or signature is None:
+        taken |= {"encryptedContent"}
+    if encrypted and signature is None:
         # What OpenAI tells of a signed reasoning block is its summary.
         content, summary = (), content if reasoning else ()
         signature = Signature(encrypted, issuer_of(metadata, "openai"), "encrypted")
-    extras = d.keep(doc, taken, spelling)
-    return Reasoning(content, summary, signature, at=at, extras=extras)
+    return Reasoning(content, summary, signature, at=at, extras=d.keep(doc, taken))
 
 
-def write_reasoning(d: IContent, block: Reasoning, w: ContentWriting) -> list[Json]:
-    if w.home:
-        return [write_own_reasoning(d, block, w)]
+def write_reasoning(d: IContent, block: Reasoning, w: ContentWriting) -> Json:
     signature = block.signature
     out: dict[str, Json] = {"type": "thinking", "thought": joined(block.words)}
-    if signature is not None:
-        field = SIGNED.get((signer(signature), signature.kind))
-        if field is not None:
-            out |= {"sourceField": field, "signature": signature.data}
-        elif signature.issuer == "anthropic":
-            out |= {"thought": REDACTED, "sourceField": "thinking", "signature": signature.data}
-        else:
-            out["encryptedContent"] = signature.data
-    return [emit(d, out, block, w.log)]
-
-
-def write_own_reasoning(d: IContent, block: Reasoning, w: Writing) -> Json:
-    spelling, signature = d.spelling(block), block.signature
-    reasoning = REDACTED if spelling.get("redacted") else "".join(block.words)
-    out: dict[str, Json] = {"type": "thinking"}
-    if reasoning or "thought" not in spelling:
-        out["thought"] = reasoning
-    keys = ("sourceField", "signature", "encryptedContent")
-    out |= {key: spelling[key] for key in keys if key in spelling}
-    if signature is not None:
-        plain = signature.kind == "signature" or spelling.get("redacted")
-        out["signature" if plain else "encryptedContent"] = signature.data
+    if signature is None:
+        pass
+    elif signature.kind == "signature":
+        if (field := SIGNED.get((signer(signature), signature.kind))) is not None:
+            out["sourceField"] = field
+        out["signature"] = signature.data
+    elif signature.issuer == "anthropic" and not out["thought"]:
+        out |= {"thought": REDACTED, "sourceField": "thinking", "signature": signature.data}
+    else:
+        out["encryptedContent"] = signature.data
     return emit(d, out, block, w.log)
 
 
@@ -545,21 +435,16 @@ def has_response(blocks: list[Json]) -> bool:
     return any(b.__class__ is dict and b.get("type") == "tool_response" for b in blocks)
 
 
-def read_data(
-    data: str, encoding: str | None, claimed: str | None
-) -> tuple[Source, dict[str, Json]]:
+def read_data(data: str, encoding: str | None, claimed: str | None) -> Source:
     """Where the bytes are, whatever the block says of it: an address, a data URL, bare base64."""
-    spelling: dict[str, Json] = {}
     claimed = None if is_wildcard(claimed) else claimed
     if (found := split_data_uri(data)) is not None:
         media_type, data = found
-        spelling["uri"] = media_type
         if claimed is None and not is_wildcard(media_type):
             claimed = media_type
-        return Source("base64", data, claimed or sniff(data)), spelling
-    if encoding == "url" or (encoding is None and "://" in data[:16]):
-        return Source("url", data, claimed), spelling
-    return Source("base64", data, claimed or sniff(data)), spelling
+    elif encoding == "url" or (encoding is None and "://" in data[:16]):
+        return Source("url", data, claimed)
+    return Source("base64", data, claimed or sniff(data))
 
 
 def is_wildcard(media_type: str | None) -> bool:

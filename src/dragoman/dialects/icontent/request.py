@@ -7,9 +7,8 @@ system prompt, and under ``resolved`` the few settings that all providers share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from ...core import dates, heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
@@ -25,13 +24,12 @@ from ...core.reading import (
     need_str,
 )
 from ...core.words import Stops
-from ...core.writing import Writing
-from ...dialect import Dialect
+from ...core.writing import is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
+    Block,
     Candidate,
-    Extras,
     History,
     Json,
     Message,
@@ -120,8 +118,7 @@ def read_request(d: IContent, doc: Json) -> Request:
     prompt = maybe_str(doc, "systemInstruction", "")
     if prompt is not None:
         at = "/systemInstruction"
-        spelling = Extras(d.name, spelling={"place": "instruction"})
-        messages.insert(0, Message("system", (Text(prompt, at=at),), at=at, extras=spelling))
+        messages.insert(0, Message("system", (Text(prompt, at=at),), at=at))
     ats, partly = {"model": "/resolved/model"}, {"resolved": ("model",)}
     params = Params(**FIELDS.read(doc, ats, {}, set(), partly), ats=ats)
     return Request(
@@ -141,8 +138,8 @@ def write_request(d: IContent, tree: Request, log: Ledger) -> Json:
     if count := count_instructions(d, messages, w):
         write_instruction(d, out, messages[:count], w)
     out["contents"] = turns.write_history(d, messages[count:], w)
-    if tree.tools is not None and (groups := write_groups(d, tree.tools, w) or w.home):
-        out["tools"] = [] if groups is True else groups
+    if tree.tools and (groups := write_groups(d, tree.tools, w)):
+        out["tools"] = groups
     if tree.model is not None:
         out["resolved"] = {"model": tree.model}
     FIELDS.write(out, tree.params, w, d.name)
@@ -152,16 +149,15 @@ def write_request(d: IContent, tree: Request, log: Ledger) -> Json:
 
 def count_instructions(d: IContent, messages: Sequence[Message], w: ContentWriting) -> int:
     """How many of the first messages are the system prompt that stands beside the contents."""
-    if w.home:
-        first = messages[0] if messages else None
-        return int(first is not None and d.spelling(first).get("place") == "instruction")
-    count = 0
-    if d.has_instruction:
-        for message in messages:
-            if message.role != "system":
-                break
-            count += 1
-    return count
+    prompts = () if d.has_system else takewhile(lambda m: m.role == "system", messages)
+    if w.home:  # one text, as it is read
+        first = next(iter(prompts), None)
+        return int(first is not None and first.extras is None and is_plain_texts(first.content))
+    return len(tuple(prompts))
+
+
+def is_plain_texts(content: Sequence[Block]) -> bool:
+    return len(content) == 1 and is_plain_text(content[0])
 
 
 def write_instruction(
@@ -211,16 +207,15 @@ def read_groups(d: IContent, docs: Json, at: str) -> tuple[Tool, ...]:
         where = f"{at}/{index}"
         group = as_dict(group, where)
         functions = as_list(group.get("functionDeclarations", []), where)
-        rest = {k: v for k, v in group.items() if k != "functionDeclarations" or not functions}
-        if rest or not functions:
+        rest = {k: v for k, v in group.items() if k != "functionDeclarations"}
+        if rest:
             name = next(iter(rest), "")
             tools.append(
                 Tool(name, kind="hosted", service=name, dialect=d.name, payload=rest, at=where)
             )
         for number, doc in enumerate(functions):
             place = f"{where}/functionDeclarations/{number}"
-            new = bool(index) and not number and not rest
-            tools.append(read_function(d, as_dict(doc, place), place, new))
+            tools.append(read_function(d, as_dict(doc, place), place))
     return tuple(tools)
 
 
@@ -231,20 +226,17 @@ def write_groups(d: IContent, tools: Sequence[Tool], w: ContentWriting) -> list[
             groups.append(dict(tool.payload))
             continue
         function = write_function(d, tool, w)
-        if not groups or d.spelling(tool).get("group") == "new":
+        if not groups:
             groups.append({})
         groups[-1].setdefault("functionDeclarations", []).append(function)
     return list(groups)
 
 
-def read_function(d: IContent, doc: dict[str, Json], at: str, new: bool) -> Tool:
-    spelling: dict[str, Json] = {"group": "new"} if new else {}
+def read_function(d: IContent, doc: dict[str, Json], at: str) -> Tool:
     key = next((key for key in SCHEMAS if doc.get(key) is not None), SCHEMAS[0])
-    if key != SCHEMAS[0]:
-        spelling["schema"] = key
     name, description = need_str(doc, "name", at), maybe_str(doc, "description", at)
     schema = doc.get(key)
-    extras = d.keep(doc, ("name", "description", key), spelling)
+    extras = d.keep(doc, ("name", "description", key))
     if (found := freeform.unwrap(description, schema)) is not None:
         description, grammar = found
         return Tool(name, description, kind="custom", grammar=grammar, at=at, extras=extras)
@@ -257,7 +249,7 @@ def write_function(d: IContent, tool: Tool, w: ContentWriting) -> Json:
     if tool.description is not None:
         out["description"] = tool.description
     if tool.schema is not None:
-        out[d.spelling(tool).get("schema", SCHEMAS[0])] = tool.schema
+        out[SCHEMAS[0]] = tool.schema
     return blocks.emit(d, out, tool, w.log)
 
 
@@ -276,8 +268,7 @@ def read_response(d: IContent, doc: Json) -> Response:
     metadata = maybe_dict(doc, "metadata", "") or {}
     at = "/metadata"
     taken = list(ANSWER)
-    spelling: dict[str, Json] = {}
-    stop = read_stop(d, metadata, message, taken, spelling)
+    stop = read_stop(d, metadata, message, taken)
     usage = maybe_dict(metadata, "usage", at)
     time = maybe_number(metadata, "timestamp", at)
     return Response(
@@ -287,7 +278,7 @@ def read_response(d: IContent, doc: Json) -> Response:
         None if usage is None else read_usage(d, usage, f"{at}/usage"),
         None if time is None else whole(time / 1000),
         dialect=d.name,
-        extras=d.keep(doc, ("speaker", "blocks"), spelling, partly={"metadata": taken}),
+        extras=d.keep(doc, ("speaker", "blocks"), partly={"metadata": taken}),
     )
 
 
@@ -309,79 +300,40 @@ def write_response(d: IContent, tree: Response, log: Ledger) -> Json:
     if tree.candidates:
         candidate = tree.candidates[0]
         out["blocks"] = turns.write_message(d, candidate.message, w)["blocks"]
-        write_stop(d, metadata, candidate, d.spelling(tree), w)
+        if candidate.stop is not None:
+            metadata["stopReason"] = write_stop(d, candidate.stop)
         d.lose(candidate.extras, candidate.at, log)
     if tree.usage is not None:
-        metadata["usage"] = write_usage(d, tree.usage, w)
+        metadata["usage"] = d.write_usage(tree.usage, w)
     if metadata:
         out["metadata"] = metadata
     return blocks.emit(d, out, tree, log)
 
 
 def read_stop(
-    d: IContent,
-    metadata: dict[str, Json],
-    message: Message,
-    taken: list[str],
-    spelling: dict[str, Json],
+    d: IContent, metadata: dict[str, Json], message: Message, taken: list[str]
 ) -> Stop | None:
     word = maybe_str(metadata, "stopReason", "/metadata")
     other = maybe_str(metadata, "finishReason", "/metadata")
-    if other is not None and (
-        word is None or STOPS.meanings.get(word) == STOPS.meanings.get(other)
-    ):
+    means = STOPS.meanings.get
+    if word is None or other is None or means(word, word) == means(other, other):
         taken.append("finishReason")
-        spelling["finishReason"] = other
-    if word is None and other is None:
-        return None
-    said = word or other or ""
-    if word is None:
-        spelling["stopReason"] = None
-    return d.stop_of(said, message)
+    return d.stop_of(other if word is None else word, message)
 
 
-def write_stop(
-    d: IContent,
-    metadata: dict[str, Json],
-    candidate: Candidate,
-    spelling: dict[str, Json],
-    w: ContentWriting,
-) -> None:
-    stop = candidate.stop
-    if stop is None:
-        return
+def write_stop(d: IContent, stop: Stop) -> str:
     if stop.native is not None and d.is_home(stop.dialect):
-        if "stopReason" not in spelling:
-            metadata["stopReason"] = stop.native
-        if "finishReason" in spelling:
-            metadata["finishReason"] = spelling["finishReason"]
-        return
+        return stop.native
     own = stop.native if stop.native and stop.native not in STOPS else "other"
-    metadata["stopReason"] = STOPS.word(stop.reason) or own
+    return STOPS.word(stop.reason) or own
 
 
 def read_usage(d: IContent, doc: dict[str, Json], at: str) -> Usage:
-    old = {
-        alias: doc[alias]
-        for key, alias in ALIASES.items()
-        if doc.get(alias) is not None and doc.get(key) in (None, doc[alias])
-    }  # what says another number than the newer name is a field that nobody knows
-    if not old:
-        return Dialect.read_usage(d, doc, at)
-    said = {k: alias for k, alias in ALIASES.items() if alias in old and doc.get(k) is None}
-    usage = d.counts.read(d, doc, at, old, spelled=said)
-    old |= {key: doc[key] for key in ALIASES if doc.get(key) is not None}  # both may be there
-    extras = usage.extras or Extras(d.name)
-    return replace(usage, extras=replace(extras, blanks=extras.blanks | old))
-
-
-def write_usage(d: IContent, usage: Usage, w: Writing) -> dict[str, Json]:
-    out, extras = d.counts.write(d, usage, w), usage.extras
-    if w.home and extras is not None:
-        for key, alias in ALIASES.items():
-            if alias in extras.blanks and key not in extras.blanks:
-                out.pop(key, None)
-    return blocks.emit(d, out, usage, w.log)
+    """The tokens; what says another number than the newer name is a field that nobody knows."""
+    old = {k: v for k, v in ALIASES.items() if doc.get(v) is not None}
+    taken = [alias for key, alias in old.items() if doc.get(key) in (None, doc[alias])]
+    spelled = {key: alias for key, alias in old.items() if doc.get(key) is None}
+    return d.counts.read(d, doc, at, taken, spelled=spelled)
 
 
 def whole(number: float) -> float:

@@ -9,6 +9,7 @@ it ended come in the ``metadata`` of the last content, and ``[DONE]`` after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -27,9 +28,10 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader
+from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader, remember
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.splicing import MARKED, Splice, around, silent
 from . import blocks, request
 from .blocks import REDACTED, Known
 
@@ -121,6 +123,7 @@ class ContentReader(StreamReader):
             part.doc[key] = doc[key]
         if text:
             part.said.add(text)
+            self.sink = part.said.add
             events.append(Delta(part.index, text))
         if any(doc.get(name) for name in SIGNATURES):
             self.shut(events)
@@ -245,12 +248,23 @@ class ContentWriter(OneByOne):
         if not text:
             return b""
         first = not self.texts
-        self.texts.append(text)
         if not self.kind:
+            self.texts.append(text)
             return b""
+        remember(self.texts, text)
         if first:
             return self.piece({**self.more, TEXTS[self.kind]: text})
         return self.chunk({"type": self.kind, TEXTS[self.kind]: text})
+
+    def splicing(self, event: Delta) -> Splice | None:
+        reasoning = isinstance(self.block, Reasoning)
+        goes_on = self.part == (event.part, event.place) if reasoning else event.place == "text"
+        if event.index != self.current or not self.texts or not goes_on:
+            return None
+        if not self.kind:
+            return silent(self.texts.append)
+        more = {"type": self.kind, TEXTS[self.kind]: MARKED}
+        return around(self.chunk(more), partial(remember, self.texts))
 
     def quote(self, citation: Citation) -> bytes:
         return b""

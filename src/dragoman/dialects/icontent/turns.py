@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from ...core.reading import as_dict, maybe_dict, need_list, need_str, only
 from ...core.turns import mark_custom_results
-from ...core.writing import Writing
 from ...errors import Malformed
-from ...model import Block, Extras, Json, Message, Raw, Role, ToolResult
+from ...model import Block, Json, Message, Raw, Role, ToolResult
 from . import blocks
 from .blocks import ContentWriting, Known, has_response
 
@@ -28,9 +27,9 @@ ROLES: dict[str, Role] = {
 }
 FAMILY = "icontent"
 """Whose contents are that are read as a whole: the same in both variants."""
-WHOLE = "whole"
-"""Marks a message whose only block is the whole content."""
-SPEAKERS = {"user": "human", "assistant": "ai", "tool": "tool"}
+WHOLE = "raw"
+"""The code of a block that is the whole content; those inside of contents have none."""
+SPEAKERS = {"user": "human", "assistant": "ai", "tool": "tool", "system": "ai"}
 
 
 def read_history(
@@ -45,36 +44,28 @@ def read_history(
 
 
 def write_history(d: IContent, messages: Sequence[Message], w: ContentWriting) -> list[Json]:
-    out: list[Json] = []
-    for message in messages:
-        doc = write_message(d, message, w)
-        if out and message.extras is not None and d.spelling(message).get("joined"):
-            out[-1]["blocks"] += doc["blocks"]
-        else:
-            out.append(doc)
-    return out
+    return [write_message(d, message, w) for message in messages]
 
 
 def write_message(d: IContent, message: Message, w: ContentWriting) -> dict[str, Json]:
-    if (whole := write_whole(d, message)) is not None:
-        return whole
-    doc: dict[str, Json] = {}
-    if message.role == "tool":
-        if len(message.content) != 1 or not isinstance(message.content[0], ToolResult):
+    role, content = message.role, message.content
+    first = content[0] if len(content) == 1 else None
+    if isinstance(first, Raw) and first.code == WHOLE and d.knows(first.dialect):
+        return as_dict(first.payload, first.at)
+    doc: dict[str, Json] = {"speaker": SPEAKERS[role]}
+    if role == "tool":
+        if not isinstance(first, ToolResult):
             raise Malformed("only one tool result is allowed in a tool message", message.at)
-        doc["speaker"] = "tool"
-        doc["blocks"] = blocks.write_result(d, message.content[0], w)
-        if d.spelling(message).get("role"):
-            doc["metadata"] = {"role": "system"}
+        doc["blocks"] = blocks.write_result(d, first, w)
     else:
-        write_speaker(d, doc, message, w)
-        doc["blocks"] = blocks.write_blocks(d, message.content, w)
-        if "metadata" in doc:
-            doc["metadata"] = doc.pop("metadata")  # after the blocks
-    if message.extras is None:
-        return doc
-    doc["speaker"] = d.spelling(message).get("speaker", doc["speaker"])
-    return blocks.emit(d, doc, message, w.log)
+        doc["blocks"] = blocks.write_blocks(d, content, w)
+    if role == "system" and not d.has_system:
+        doc["metadata"] = {"role": "system"}  # by which llxprt's converters go
+    if message.extras is not None:
+        doc = blocks.emit(d, doc, message, w.log)
+    if role == "system" and (doc.get("metadata") or {}).get("role") != "system":
+        doc["speaker"] = "system"  # nothing else tells who speaks
+    return doc
 
 
 def read_content(
@@ -88,26 +79,19 @@ def read_content(
         out.append(read_whole(d, doc, at))
         return
     metadata = known.metadata = maybe_dict(doc, "metadata", at) or {}
-    spelling: dict[str, Json] = {}
     taken: tuple[str, ...] = ()
     if metadata.get("role") == "system" and role != "tool":
         role, taken = "system", ("role",)
-    if role == "system":
-        spelling = {"speaker": said, "role": bool(taken)}
     if role == "tool":
         pieces = read_results(d, blocks, f"{at}/blocks", known)
     else:
         pieces = read_pieces(d, blocks, f"{at}/blocks", role, known)
+    extras = None
+    if not PLAIN_CONTENT(doc):
+        extras = d.keep(doc, ("speaker", "blocks"), partly={"metadata": taken})
     for index, (piece, content) in enumerate(pieces):
-        if index:
-            extras: Extras | None = Extras(d.name, spelling={"joined": True})
-        else:
-            if piece != role:
-                spelling["speaker"] = said
-            extras = None
-            if spelling or not PLAIN_CONTENT(doc):
-                partly = {"metadata": taken}
-                extras = d.keep(doc, ("speaker", "blocks"), spelling, partly=partly)
+        if index and not any(block["type"] == "thinking" for block in blocks):
+            extras = None  # the metadata tell who signed reasoning
         out.append(Message(piece, content, at=at, extras=extras))
 
 
@@ -117,32 +101,7 @@ def read_whole(d: IContent, doc: dict[str, Json], at: str) -> Message:
     It comes back as it is, and any other dialect omits it; so it does not keep a history from
     being converted.
     """
-    raw = Raw(FAMILY, doc, code="raw", at=at)
-    return Message("user", (raw,), at=at, extras=Extras(d.name, spelling={WHOLE: True}))
-
-
-def write_whole(d: IContent, message: Message) -> dict[str, Json] | None:
-    """A content that was read as a whole, as it was."""
-    extras = message.extras
-    if extras is None or WHOLE not in extras.spelling or not d.knows(extras.dialect):
-        return None
-    raw = message.content[0] if len(message.content) == 1 else None
-    return raw.payload if isinstance(raw, Raw) and d.knows(raw.dialect) else None
-
-
-def write_speaker(d: IContent, doc: dict[str, Json], message: Message, w: Writing) -> None:
-    role = message.role
-    if role != "system":
-        doc["speaker"] = SPEAKERS[role]
-        return
-    d.write_system(doc, d.spelling(message))
-
-
-def write_system(d: IContent, doc: dict[str, Json], spelling: dict[str, Json]) -> None:
-    """There is no system speaker: llxprt's converters go by the metadata."""
-    doc["speaker"] = "ai"
-    if spelling.get("role", True):
-        doc["metadata"] = {"role": "system"}
+    return Message("user", (Raw(FAMILY, doc, code=WHOLE, at=at),), at=at)
 
 
 def read_pieces(
@@ -177,11 +136,7 @@ def read_results(
         block = blocks.read_block(d, as_dict(doc, where), where, known)
         if isinstance(block, ToolResult):
             if before and not results:
-                block = replace(
-                    block,
-                    content=(*before, *block.content),
-                    extras=d.respell(block.extras, before=len(before)),
-                )
+                block = replace(block, content=(*before, *block.content))
             results.append(block)
         elif results:
             last = results[-1]

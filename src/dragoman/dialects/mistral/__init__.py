@@ -40,6 +40,7 @@ class Mistral(OpenAIChat):
     vendor = "mistral"
     serves = ("mistral",)
     pairs = True
+    windows = False  # the last turn may say that it is the last
     can = cap.Capabilities(
         outputs=cap.Outputs(named="always"),
         freeform="wrapped",

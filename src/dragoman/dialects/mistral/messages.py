@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +20,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     Tool,
     ToolCall,
@@ -32,6 +32,7 @@ from ..openai_chat import parts as chat_parts
 from ..openai_chat import tools as chat_tools
 from ..openai_chat.assistant import ChatSaid
 from ..openai_chat.tools import NAMES
+from ..openai_chat.variant import without_fields
 from .ids import MistralWriting
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def writing(d: Mistral, log: Ledger, dialect: str | None, *, answer: bool = Fals
 
 
 def read_history(d: Mistral, docs: list[Json], at: str) -> list[Message]:
-    return [without_silence(d, m) for m in chat_messages.read_history(d, docs, at)]
+    return [without_silence(m) for m in chat_messages.read_history(d, docs, at)]
 
 
 def write_history(d: Mistral, messages: Sequence[Message], w: Writing) -> list[Json]:
@@ -53,7 +54,7 @@ def write_history(d: Mistral, messages: Sequence[Message], w: Writing) -> list[J
     return chat_messages.write_history(d, messages, w)
 
 
-def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> list[Message]:
+def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Message]:
     """Turns as they may follow each other.
 
     "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role
@@ -81,10 +82,11 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> list[Messag
                 f"written as {SILENCE!r}"
             )
             w.log.invented("message.empty", message.at, why)
-            out.append(Message("assistant", (Text(SILENCE, at=message.at),), at=message.at))
+            out.append(Message("assistant", (Text(SILENCE, at=message.at),)))
         out.append(message)
         before = message.role
-    return out
+    same = len(out) == len(messages) and all(map(is_, out, messages))
+    return messages if same else out
 
 
 def says_nothing(message: Message) -> bool:
@@ -97,26 +99,21 @@ def says_nothing(message: Message) -> bool:
 
 
 def read_assistant(d: Mistral, doc: dict[str, Json], at: str) -> Message:
-    message = without_silence(d, chat_assistant.read_assistant(d, doc, at))
-    extras = message.extras
-    if extras is not None and extras.fields.get("prefix") is False:
-        rest = {k: v for k, v in extras.fields.items() if k != "prefix"}
-        extras = d.respell(replace(extras, fields=rest), prefix=False)
-        message = replace(message, extras=extras)
-    return message
+    message = without_silence(chat_assistant.read_assistant(d, doc, at))
+    return without_fields(message, "prefix") if doc.get("prefix") is False else message
 
 
-def without_silence(d: Mistral, message: Message) -> Message:
+def without_silence(message: Message) -> Message:
     """``"content": ""`` beside calls says nothing; servers always put it there."""
     content = message.content
     if message.role != "assistant" or len(content) < 2:
         return message
     first = content[0]
-    if not is_plain_text(first) or first.text or not first.at.endswith("/content"):
+    if not is_plain_text(first) or first.text:
         return message
     if not any(isinstance(block, ToolCall) for block in content):
         return message
-    return replace(message, content=content[1:], extras=d.respell(message.extras, content="empty"))
+    return replace(message, content=content[1:])
 
 
 def holds_all(d: Mistral, result: ToolResult) -> bool:
@@ -139,8 +136,6 @@ def write_assistant(d: Mistral, message: Message, w: Writing) -> Json | None:
         for block in message.content:
             if isinstance(block, Text):
                 d.omit_text(block.at, w.log)
-    if "prefix" in (spelling := d.spelling(message)):
-        doc["prefix"] = spelling["prefix"]
     return doc
 
 
@@ -148,41 +143,33 @@ def sort_blocks(d: Mistral, content: Sequence[Block], w: Writing) -> ChatSaid:
     """Reasoning and texts in their order, then calls."""
     said = ChatSaid()
     for block in content:
-        if chat_assistant.is_inline(d, block):
+        if is_content(d, block, w):
             said.texts.append(block)
-            continue
-        if isinstance(block, ToolCall) or chat_assistant.is_raw_call(d, block):
+        elif isinstance(block, ToolCall) or chat_assistant.is_raw_call(d, block):
             said.calls.append(block)
-            continue
-        if not is_content(d, block, w):
+        else:
             said.others.append(block)
-            continue
-        said.texts.append(block)
     return said
 
 
 def is_content(d: Mistral, block: Block, w: Writing) -> bool:
     """Whether the assistant says it as content; at home, whatever it said so."""
-    if isinstance(block, Text):
-        return True
     if isinstance(block, Reasoning):
-        return "key" not in d.spelling(block)
-    if not w.home or d.spelling(block).get("place") == "audio":
-        return False
-    return not chat_assistant.is_beside(d, block) and isinstance(
-        block, Media | Passage | Raw | Refusal
+        return chat_parts.place_of(d, block) in (None, "content")
+    if isinstance(block, Text) or chat_assistant.is_marked_call(block):
+        return True
+    return not chat_assistant.is_raw_call(d, block) and chat_assistant.stands_in_content(
+        d, block, w
     )
 
 
-def write_said(d: Mistral, said: ChatSaid, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
+def write_said(d: Mistral, said: ChatSaid, doc: dict[str, Json], w: Writing) -> Json:
     if not said.texts:
-        if spelled == "list":
-            return []
-        return "" if spelled == "empty" else None
+        return None
     texts = [chat_assistant.lift_citations(d, block, doc, 0, w) for block in said.texts]
     if w.home:
-        return chat_parts.write_content(d, texts, spelled, w)
-    written = chat_parts.write_content(d, joined(d, texts, w) if w.answer else texts, spelled, w)
+        return chat_parts.write_content(d, texts, w)
+    written = chat_parts.write_content(d, joined(d, texts, w) if w.answer else texts, w)
     if written.__class__ is list and len(written) == 1 and written[0]["type"] == "text":
         return written[0]["text"]  # what stood beside it had no place
     return written
@@ -206,27 +193,15 @@ def joined(d: Mistral, texts: Sequence[Block], w: Writing) -> list[Block]:
 
 
 def write_result_content(
-    d: Mistral,
-    doc: dict[str, Json],
-    block: ToolResult,
-    spelling: dict[str, Json],
-    hoisted: list[Json],
-    w: Writing,
-) -> None:
+    d: Mistral, doc: dict[str, Json], block: ToolResult, hoisted: list[Json], w: Writing
+) -> Json:
     """A result holds images and documents as well, so nothing is hoisted."""
-    spelled = spelling.get("content")
-    if spelled in ("null", "absent") and not block.is_error:
-        if spelled == "null":
-            doc["content"] = None
-        return
-    doc["content"] = chat_parts.write_content(
-        d, chat_messages.mark_texts(d, list(block.content), block, w), spelled, w
-    )
-    if doc["content"].__class__ is list and not (w.home or block.is_error):
+    marked = chat_messages.mark_texts(d, block.content, block, w)
+    content = chat_parts.write_content(d, marked, w)
+    if content.__class__ is list and not (w.home or block.is_error):
         if isinstance(block.content[0], Media):
-            chat_messages.mark_first(doc["content"][0], block, w)
-    if doc["content"] is None:
-        doc["content"] = ""
+            chat_messages.mark_first(content[0], block, w)
+    return content
 
 
 def write_tool(d: Mistral, tool: Tool, w: Writing) -> Json | None:
@@ -236,14 +211,9 @@ def write_tool(d: Mistral, tool: Tool, w: Writing) -> Json | None:
 
 
 def read_choice(d: Mistral, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
-    if doc == "any":
-        return chat_tools.read_choice(d, "required", parallel, at)
-    choice = chat_tools.read_choice(d, doc, parallel, at)
-    if doc == "required":
-        return replace(choice, extras=d.respell(choice.extras, word="required"))
-    return choice
+    return chat_tools.read_choice(d, "required" if doc == "any" else doc, parallel, at)
 
 
 def write_choice(d: Mistral, choice: ToolChoice, w: Writing) -> Json | None:
     said = chat_tools.write_choice(d, choice, w)
-    return d.spelling(choice).get("word", "any") if said == "required" else said
+    return "any" if said == "required" else said

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ...core.reading import maybe_str
 from ...core.writing import Writing
-from ...model import (
-    Block,
-    Json,
-    Media,
-    Raw,
-    Reasoning,
-    Signature,
-    Source,
-)
+from ...model import Block, Json, Media, Raw, Reasoning, Signature, Source
 from ..openai_chat import parts as chat_parts
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
@@ -40,9 +30,6 @@ def read_part(d: Mistral, doc: dict[str, Json], kind: Json, at: str) -> Block:
         case "input_audio" if doc.get("input_audio").__class__ is str:
             extras = d.keep(doc, ("type", "input_audio"))
             return Media("audio", read_recording(doc["input_audio"]), at=at, extras=extras)
-        case "input_audio":  # as OpenAI has it; the server takes both
-            block = chat_parts.read_part(d, doc, kind, at)
-            return replace(block, extras=d.respell(block.extras, object=True))
         case "reference" | "resource" | "resource_link" | "tool_reference":
             return Raw(d.name, doc, at=at)
     return chat_parts.read_part(d, doc, kind, at)
@@ -57,9 +44,8 @@ def write_part(d: Mistral, block: Block, w: Writing) -> list[Json]:
 def read_thinking(d: Mistral, doc: dict[str, Json], at: str) -> Block:
     """Reasoning in texts; one without any is kept as it is."""
     said = doc.get("thinking")
-    spelling: dict[str, Json] = {}
     if said.__class__ is str:
-        texts, spelling = [said], {"thinking": "string"}
+        texts = [said]
     elif said.__class__ is list:
         texts = [item["text"] for item in said if is_bare_text(item)]
     else:
@@ -71,35 +57,25 @@ def read_thinking(d: Mistral, doc: dict[str, Json], at: str) -> Block:
         taken.remove("thinking")  # to what the reasoning refers is lost elsewhere
     if doc.get("closed") is True:  # which is what silence means
         taken.append("closed")
-        spelling["closed"] = True
     mark = maybe_str(doc, "signature", at)
     return Reasoning(
         tuple(texts),
         signature=None if mark is None else Signature(mark, d.issuer),
         at=at,
-        extras=d.keep(doc, taken, spelling),
+        extras=d.keep(doc, taken),
     )
 
 
 def write_thinking(d: Mistral, block: Reasoning, w: Writing) -> list[Json]:
-    signature, spelling = block.signature, d.spelling(block)
-    said: Json = [{"type": "text", "text": text} for text in block.content]
-    if spelling.get("thinking") == "string":
-        said = "".join(block.content)
+    said = [{"type": "text", "text": text} for text in block.content]
     out: dict[str, Json] = {"type": "thinking", "thinking": said}
-    if signature is not None:
-        out["signature"] = signature.data
-    if "closed" in spelling:
-        out["closed"] = True
+    if block.signature is not None:
+        out["signature"] = block.signature.data
     return [d.emit(out, block, w.log)]
 
 
 def write_audio(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
-    source, spelling = block.source, d.spelling(block)
-    if "object" in spelling:
-        return chat_parts.write_audio(d, block, w)
-    if spelling.get("format") or source.kind not in ("base64", "url"):
-        return chat_parts.write_audio(d, block, w)
+    source = block.source
     if w.home and source.media_type is not None:
         return {"type": "input_audio", "input_audio": url_of(source)}
     return {"type": "input_audio", "input_audio": source.value}
@@ -113,8 +89,6 @@ def write_image(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
 
 def write_file(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
-    if "file_data" in d.spelling(block):
-        return chat_parts.write_file(d, block, w)
     if source.kind == "file":
         if block.kind != "document":
             w.log.approximated(

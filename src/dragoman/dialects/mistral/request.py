@@ -10,21 +10,14 @@ from ...core.lowering.prefill import is_begun
 from ...ledger import Ledger
 from ...model import Json, Message, Request
 from ..openai_chat import request as chat_request
-from ..openai_chat.variant import continues
+from ..openai_chat.variant import continues, prefixed
 
 if TYPE_CHECKING:
     from . import Mistral
 
 
 def read_request(d: Mistral, doc: Json) -> Request:
-    tree = chat_request.read_request(d, doc)
-    last = tree.messages[-1] if tree.messages else None
-    if last is None or last.extras is None or last.extras.fields.get("prefix") is not True:
-        return tree
-    rest = {k: v for k, v in last.extras.fields.items() if k != "prefix"}
-    extras = d.respell(replace(last.extras, fields=rest), prefix=True)
-    messages = (*tree.messages[:-1], replace(last, extras=extras))
-    return replace(tree, messages=messages, prefill=True)
+    return prefixed(chat_request.read_request(d, doc))
 
 
 def write_request(d: Mistral, tree: Request, log: Ledger) -> Json:
@@ -40,7 +33,7 @@ def write_request(d: Mistral, tree: Request, log: Ledger) -> Json:
         last = replace(last, role="user")
         tree = replace(tree, messages=(*tree.messages[:-1], last))
     out: Json = chat_request.write_request(d, replace(tree, prefill=None), log)
-    if last is None or home:
+    if last is None or (home and not tree.prefill):
         return out
     if last.role != "assistant":
         note_left_out(out["messages"], last, log)

@@ -11,13 +11,7 @@ from ...core.turns import note_error_type
 from ...core.writing import Writing
 from ...dialect import Dialect
 from ...ledger import Ledger
-from ...model import (
-    Candidate,
-    ErrorKind,
-    Failure,
-    Json,
-    Usage,
-)
+from ...model import Candidate, ErrorKind, Failure, Json, Usage
 from ..openai_chat import response as chat_response
 from . import messages
 
@@ -70,23 +64,24 @@ def read_choice_of_answer(d: Mistral, doc: dict[str, Json], index: int) -> Candi
     at = f"/choices/{index}/messages/{last}"
     answer = as_dict(said[last], at)
     found = chat_response.read_choice_of_answer(d, {**doc, "message": answer}, index)
-    extras = d.respell(found.extras, messages=True)
+    extras = d.respell(found.extras, place="messages")
     return replace(found, message=messages.read_assistant(d, answer, at), extras=extras)
 
 
 def write_candidate(d: Mistral, candidate: Candidate, index: int, w: Writing) -> Json:
     out = chat_response.write_candidate(d, candidate, index, w)
-    if "messages" in d.spelling(candidate):
+    if "place" in d.spelling(candidate):
         del out["message"]
-    if not w.home and out["logprobs"] is None:
+    if out["logprobs"] is None:
         del out["logprobs"]
     return out
 
 
 def write_answer(d: Mistral, candidate: Candidate, w: Writing) -> Json:
     doc = chat_response.write_answer(d, candidate, w)
-    if not w.home:
+    if doc["refusal"] is None:
         del doc["refusal"]
+    if not w.home:
         if doc["content"] is None and doc.get("tool_calls"):
             doc["content"] = ""  # as the server has it
         doc.pop("name", None)
@@ -101,16 +96,8 @@ def read_usage(d: Mistral, doc: dict[str, Json], at: str) -> Usage:
     if details is not None and details.get("cached_tokens") != cached:
         return Dialect.read_usage(d, doc, at)
     rest = {k: v for k, v in doc.items() if k != "num_cached_tokens"}
-    usage = Dialect.read_usage(
-        d, rest | {"prompt_tokens_details": details or {"cached_tokens": cached}}, at
-    )
-    spelling = {} if "prompt_tokens_details" in doc else {"prompt_tokens_details": None}
-    extras = d.respell(usage.extras, **spelling)
-    blanks = extras.blanks | {"num_cached_tokens": cached}
-    if details is None and "prompt_tokens_details" in doc:
-        extras = replace(extras, spelling=extras.spelling | {"prompt_tokens_details": None})
-        blanks["prompt_tokens_details"] = None
-    return replace(usage, extras=replace(extras, blanks=blanks))
+    known = details or {"cached_tokens": cached}
+    return Dialect.read_usage(d, rest | {"prompt_tokens_details": known}, at)
 
 
 def is_failure(d: Mistral, doc: dict[str, Json]) -> bool:
@@ -142,26 +129,22 @@ def read_error(d: Mistral, doc: Json) -> Failure:
         said.get("code"),
         said.get("param"),
         dialect=d.name,
-        extras=d.keep(doc, (*known, "object"), {"flat": list(said)}
-            | ({"status": status} if agreed and "raw_status_code" in doc else {}))
-    )  # fmt: skip
+        extras=d.keep(doc, (*known, "object")),
+    )
 
 
 def write_error(d: Mistral, tree: Failure, log: Ledger) -> Json:
-    spelling = d.spelling(tree)
     home = d.is_home(tree.dialect)
-    if home and "flat" not in spelling:
-        return chat_response.write_error(d, tree, log)
     out: dict[str, Json] = {"object": "error"}
     out |= {key: getattr(tree, key) for key in ERROR_KEYS}
-    if home:
-        out = {k: v for k, v in out.items() if k == "object" or k in spelling["flat"]}
-        if "status" in spelling:
-            out["raw_status_code"] = spelling["status"]
-        return d.emit(out, tree, log)
-    out["type"] = error_word(tree)
+    if not home or (tree.type is None and tree.kind != "other"):
+        out["type"] = error_word(tree)
     if tree.kind in STATUS_OF:
         out["raw_status_code"] = STATUS_OF[tree.kind]
+    if home and read_error(d, out).kind != tree.kind:
+        return chat_response.write_error(d, tree, log)
+    if home:
+        return d.emit(out, tree, log)
     if read_error(d, out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
         note_error_type(tree, out["type"], log)
     d.note_error(tree, log)

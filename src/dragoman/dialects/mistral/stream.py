@@ -7,7 +7,8 @@ that says why the answer ended.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
 from ...streams.base import Said
 from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
+from ...streams.splicing import Splice, silent
 from ..openai_chat import assistant as chat_assistant
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.write_stream import ChatVoice, ChatWriter
@@ -52,6 +54,8 @@ class Chunk:
 class MistralReader(ChatReader):
     dialect: Mistral
     padding: ClassVar[str] = "p"
+    varying: ClassVar[Mapping[str, Any]] = {"p": str}
+    thinks_apart: ClassVar[bool] = False  # a tool may speak, too
 
     def __init__(self, dialect: Mistral, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -251,6 +255,13 @@ class MistralWriter(ChatWriter):
         elif self.reasoned and event.text and index in self.heads and index in self.worded:
             self.reasoned.discard(self.worded[index])
         return super().delta(event)
+
+    def splicing(self, event: Delta) -> Splice | None:
+        if event.index in self.wrapped or event.index in self.parted:
+            return None
+        if event.index in self.held:
+            return silent(self.held[event.index].pieces.append)
+        return super().splicing(event)
 
     def add_signature(self, event: Signed) -> bytes:
         number = self.reasoning.get(event.index)

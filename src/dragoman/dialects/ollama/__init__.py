@@ -66,6 +66,7 @@ class Ollama(Dialect):
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.id"},
     )
     blank = frozenset({"format"})
+    windows = False  # a result is named after its call
     framing = "ndjson"
     # ollama (PyPI), _client.py. "stream: if false the response will be returned as a single
     # response object, rather than a stream of objects": so a stream is the default.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from ...core import dates
 
@@ -38,7 +39,7 @@ def date_of(seconds: float) -> str:
     ('2025-08-14T12:53:06Z', '1970-01-02T00:00:00.5Z')
     """
     whole = int(seconds // 1)
-    fraction = f"{seconds - whole:.6f}"[1:].rstrip("0").rstrip(".")
+    fraction = f"{Decimal(repr(seconds)) - whole:.9f}"[1:].rstrip("0").rstrip(".")
     days, rest = divmod(whole, DAY)
     year, month, day = dates.date_of(days)
     clock = f"{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}{fraction}"

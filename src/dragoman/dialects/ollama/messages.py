@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 from ...core.media import sniff
 from ...core.reading import (
     as_dict,
-    as_list,
     as_str,
     compact,
     expected,
     maybe_list,
     maybe_str,
     need_dict,
-    need_list,
     need_str,
     only,
-    parse,
 )
+from ...core.resuming import Going
 from ...core.turns import HOISTED, more_results, unhoist
-from ...core.writing import Writing, is_blank, joined, object_of, parameters
+from ...core.writing import Writing, is_blank, joined, object_or_text, parameters
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -42,7 +40,8 @@ from ...model import (
     ToolResult,
 )
 from ...tools import freeform
-from ...tools.tool_errors import is_marked, mark_error, mark_plain, unmark_error
+from ...tools.tool_errors import marked, unmark_error
+from .. import _functions
 
 if TYPE_CHECKING:
     from . import Ollama
@@ -67,6 +66,7 @@ class OllamaWriting(Writing):
     """One conversion into Ollama's dialect: it knows which call bears which name."""
 
     __slots__ = ("known",)
+    counters = ("known",)
 
     def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
         super().__init__(log, ANYTHING, ANYTHING, home, answer)
@@ -74,22 +74,12 @@ class OllamaWriting(Writing):
 
 
 def read_messages(d: Ollama, doc: Json) -> History:
-    """A history is a bare list; an object that holds one is tolerated."""
-    if doc.__class__ is list:
-        return History(tuple(read_history(d, doc, "")), dialect=d.name)
-    doc = as_dict(doc, "")
-    messages = read_history(d, need_list(doc, "messages", ""), "/messages")
-    extras = d.keep(doc, ("messages",), {"object": True})
-    return History(tuple(messages), dialect=d.name, extras=extras)
+    return _functions.read_messages(d, doc, partial(read_history, d))
 
 
 def write_messages(d: Ollama, tree: History, log: Ledger) -> Json:
-    w = OllamaWriting(log, d.is_home(tree.dialect))
-    messages = write_history(d, tree.messages, w)
-    if d.spelling(tree).get("object"):
-        return d.emit({"messages": messages}, tree, log)
-    d.lose(tree.extras, tree.at, log)
-    return messages
+    messages = write_history(d, tree.messages, OllamaWriting(log, d.is_home(tree.dialect)))
+    return _functions.write_messages(d, tree, messages, log)
 
 
 def read_history(d: Ollama, docs: list[Json], at: str) -> list[Message]:
@@ -102,16 +92,20 @@ def read_history(d: Ollama, docs: list[Json], at: str) -> list[Message]:
                 known[block.id] = block.name
         if message.role == "user" and out and out[-1].role == "tool":
             alone = HOISTED_KEYS(doc) and not more_results(docs, index)
-            if alone and unhoist(message, out, partial(holds_all, d)):
+            if alone and unhoist(message, out, holds_all):
                 continue
         out.append(message)
     return out
 
 
 def write_history(d: Ollama, messages: Sequence[Message], w: OllamaWriting) -> list[Json]:
-    out: list[Json] = []
-    hoisted: list[Json] = []
-    for message in messages:
+    out: list[Json]
+    hoisted: list[Json]
+    go = Going(d.writes, messages, w, lambda them, log: them)
+    start, (out, hoisted) = go.take(w, 0, [], [])
+    for index, message in enumerate(messages[start:] if start else messages, start):
+        if index == go.note_at and not hoisted:
+            go.note(w, 0, out, hoisted)
         if message.role != "tool":
             out += hoisted
             hoisted.clear()
@@ -122,6 +116,8 @@ def write_history(d: Ollama, messages: Sequence[Message], w: OllamaWriting) -> l
                 raise Malformed("only tool results are allowed in a tool message", block.at)
             d.lose(message.extras, message.at, w.log)
             out.append(write_result(d, block, hoisted, w))
+    if not hoisted:
+        go.end(w, 0, out, hoisted)
     return out + hoisted
 
 
@@ -141,56 +137,42 @@ def read_turn(
     d: Ollama, doc: dict[str, Json], role: Role, at: str, answer: bool = False
 ) -> Message:
     """What anybody but a tool says: reasoning, a text, images, calls, in this order."""
-    spelling: dict[str, Json] = {}
     before: list[Block] = []
-    after: list[Block] = []
-    reasoning = maybe_str(doc, "thinking", at)
-    if reasoning:
+    after: list[Block] = [*read_images(doc, at)]
+    if reasoning := maybe_str(doc, "thinking", at):
         before.append(Reasoning((reasoning,), at=f"{at}/thinking"))
-    elif reasoning is not None:
-        spelling["thinking"] = reasoning
-    for index, data in enumerate(maybe_list(doc, "images", at) or ()):
-        after.append(read_image(data, f"{at}/images/{index}"))
     for index, call in enumerate(maybe_list(doc, "tool_calls", at) or ()):
         where = f"{at}/tool_calls/{index}"
         after.append(read_call(d, as_dict(call, where), index, where))
-    for key in ("images", "tool_calls"):
-        if doc.get(key) == []:
-            spelling[key] = []
     content = maybe_str(doc, "content", at)
-    if content is None:
-        spelling["content"] = "null" if "content" in doc else "absent"
-    elif content == "" and (answer or before or after):
-        spelling["content"] = "empty"
-    else:
+    if content or (content == "" and not (answer or before or after)):
         before.append(Text(content, at=f"{at}/content"))
-    return Message(role, (*before, *after), at=at, extras=d.keep(doc, SAID, spelling or None))
+    taken = SAID if maybe_str(doc, "role", at) in (None, role) else SAID[1:]
+    return Message(role, (*before, *after), at=at, extras=d.keep(doc, taken))
 
 
 def write_turn(d: Ollama, message: Message, w: OllamaWriting) -> dict[str, Json]:
-    role = message.role
     for block in message.content:
         if isinstance(block, Raw) and d.is_home(block.dialect):
             return as_dict(block.payload, block.at)  # the whole turn
-    said = OllamaTurn(d, role, w)
+    said = OllamaTurn(d, message.role, w)
     for block in message.content:
         said.add(block)
-    doc: dict[str, Json] = {"role": role, "content": said.text(message)}
+    doc: dict[str, Json] = {"role": message.role, "content": said.text(message)}
+    if w.home and not (message.content or w.answer):
+        doc["content"] = None  # an empty one would be read as a text
     if said.reasoning:
         doc["thinking"] = joined(said.reasoning)
     if said.images:
         doc["images"] = said.images
     if said.calls:
         doc["tool_calls"] = said.calls
-    spelling = d.spelling(message)
-    for key in ("thinking", "images", "tool_calls"):
-        if key in spelling:
-            doc.setdefault(key, spelling[key])
-    if spelling.get("content") == "absent":
-        del doc["content"]
-    elif spelling.get("content") == "null":
-        doc["content"] = None
     return d.emit(doc, message, w.log)
+
+
+def read_images(doc: dict[str, Json], at: str) -> list[Media]:
+    images = enumerate(maybe_list(doc, "images", at) or ())
+    return [read_image(data, f"{at}/images/{index}") for index, data in images]
 
 
 def read_image(data: Json, at: str) -> Media:
@@ -203,164 +185,110 @@ def write_image(d: Ollama, block: Media, w: Writing) -> str:
     return block.source.value
 
 
-def join_result(d: Ollama, texts: list[tuple[Block, str]], w: Writing) -> str | None:
+def join_result(d: Ollama, texts: list[Text], w: Writing) -> str | None:
     """What a result says, as one text; empty texts beside others are left out."""
     if not texts:
         return None
-    worded = [number for number, (_, text) in enumerate(texts) if text]
-    first = worded[0] if worded else 0
-    for number, (block, text) in enumerate(texts):
-        if number == first:
+    first = next((text for text in texts if text.text), texts[0])
+    for text in texts:
+        if text is first:
             continue
-        if text:
-            d.join_text(block.at, w.log)
+        if text.text:
+            d.join_text(text.at, w.log)
         else:
-            d.omit_text(block.at, w.log)
-    return "\n\n".join(text for _, text in texts if text)
+            d.omit_text(text.at, w.log)
+    return "\n\n".join(text.text for text in texts if text.text)
 
 
 def read_call(d: Ollama, doc: dict[str, Json], index: int, at: str) -> ToolCall:
     function, where = need_dict(doc, "function", at), f"{at}/function"
-    spelling: dict[str, Json] = {}
-    taken = ["name", "arguments"]
-    if function.get("index") == index and function["index"].__class__ is int:
-        taken.append("index")
-        spelling["index"] = index
-    if doc.get("type") == "function":
-        spelling["type"] = "function"
     arguments = function.get("arguments")
-    if arguments.__class__ is str:  # as OpenAI has it
-        spelling["arguments"] = "text"
-    elif arguments is None:
-        spelling["arguments"] = None
+    if arguments is None:
         arguments = "{}"
     elif arguments.__class__ is dict:
         arguments = compact(arguments)
-    else:
+    elif arguments.__class__ is not str:  # which is how OpenAI has them
         expected("an object", arguments, f"{where}/arguments")
-    kept = ("id", "type") if "type" in spelling else ("id",)
+    numbered = function.get("index").__class__ is int and function["index"] == index
+    kept = ("id", "type") if doc.get("type") == "function" else ("id",)
+    taken = ("name", "arguments", "index") if numbered else ("name", "arguments")
     return ToolCall(
         maybe_str(doc, "id", at),
         need_str(function, "name", where),
         arguments,
         at=at,
-        extras=d.keep(doc, kept, spelling or None, partly={"function": taken}),
+        extras=d.keep(doc, kept, partly={"function": taken}),
     )
 
 
-def write_call(d: Ollama, call: ToolCall, index: int, w: OllamaWriting) -> Json:
-    call = freeform.as_function(call, w.home)
+def write_call(d: Ollama, call: ToolCall, w: OllamaWriting) -> Json:
+    call = freeform.as_function(call)
     out: dict[str, Json] = {}
     if call.id is not None:
         out["id"] = call.id
         w.known[call.id] = call.name
-    spelling = d.spelling(call)
-    if "type" in spelling:
-        out["type"] = spelling["type"]
-    function: dict[str, Json] = {"name": call.name}
-    if "index" in spelling:
-        function["index"] = spelling["index"]
-    if spelling.get("arguments", "") is None:
-        pass
-    elif spelling.get("arguments") == "text":
-        function["arguments"] = call.arguments
-    elif w.home:
-        function["arguments"] = parse(call.arguments)
-    else:
-        function["arguments"] = object_of(call, w.log)
-    out["function"] = function
+    out["function"] = {"name": call.name, "arguments": object_or_text(call, w)}
     return d.emit(out, call, w.log)
 
 
-def holds_all(d: Ollama, result: ToolResult) -> bool:
+def holds_all(result: ToolResult) -> bool:
     """Whether a result holds its images itself, where most models do not see them."""
-    return d.spelling(result).get("images") is True
+    return any(isinstance(block, Media) for block in result.content)
 
 
 def read_result(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str]) -> ToolResult:
     content = maybe_str(doc, "content", at)
     call_id, name = maybe_str(doc, "tool_call_id", at), maybe_str(doc, "tool_name", at)
     failed, text = (None, None) if content is None else unmark_error(content)
-    spelling: dict[str, Json] = {}
-    if content is None:
-        spelling["content"] = "null" if "content" in doc else "absent"
-    if name is not None and call_id is not None and known.get(call_id) == name:
-        spelling["tool_name"] = name  # its call says so
-        name = None
-    images = [
-        read_image(data, f"{at}/images/{index}")
-        for index, data in enumerate(maybe_list(doc, "images", at) or ())
-    ]
-    if images:
-        spelling["images"] = True
-    elif doc.get("images") == []:
-        spelling["images"] = []
+    if call_id is not None and known.get(call_id) == name:
+        name = None  # its call says so
     said = () if text is None else (Text(text, at=f"{at}/content"),)
     return ToolResult(
         call_id,
-        (*said, *images),
+        (*said, *read_images(doc, at)),
         failed,
-        name,
+        name or None,
         at=at,
-        extras=d.keep(doc, ANSWERED, spelling or None),
+        extras=d.keep(doc, ANSWERED),
     )
 
 
 def write_result(d: Ollama, result: ToolResult, hoisted: list[Json], w: OllamaWriting) -> Json:
-    texts: list[tuple[Block, str]] = []
+    texts: list[Text] = []
     images: list[Media] = []
     for block in result.content:
         if isinstance(block, Media) and is_sendable(block):
             images.append(block)
-        elif isinstance(block, Text):
-            texts += [(block, text) for text in texts_in(d, block, w)]
+            continue
+        if isinstance(block, Text):
+            texts.append(block)
         else:
-            w.log.dropped("tool_result.content", block.at, "a result is one text in ollama")
-            d.lose(block.extras, block.at, w.log)
-    said = join_result(d, texts, w)
-    if result.is_error:
-        w.moved(
-            "tool_result.error",
-            result.at,
-            f"{d.name} has no error flag; the text begins with '[tool error]'",
-        )
-        said = mark_error(said)
-    elif said is not None and is_marked(said):
-        w.moved(
-            "tool_result.error",
-            result.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
-        said = mark_plain(said)
-    spelling = d.spelling(result)
-    doc: dict[str, Json] = {"role": "tool"}
-    if said is not None:
-        doc["content"] = said
-    elif spelling.get("content") != "absent":
-        doc["content"] = None if "content" in spelling else ""
-    write_names(d, doc, result, spelling, w)
-    write_shown(d, doc, result, images, hoisted, w)
+            w.log.dropped("tool_result.content", block.at, f"a result is one text in {d.name}")
+        d.lose(block.extras, block.at, w.log)
+    said = marked(join_result(d, texts, w), result, d.name, w.moved)
+    doc: dict[str, Json] = {"role": "tool", "content": said}
+    if said is None and not w.home:
+        doc["content"] = ""
+    write_names(d, doc, result, w)
+    write_shown(d, doc, images, hoisted, w)
     return d.emit(doc, result, w.log)
 
 
 def write_shown(
     d: Ollama,
     doc: dict[str, Json],
-    result: ToolResult,
     images: list[Media],
     hoisted: list[Json],
     w: OllamaWriting,
 ) -> None:
     """Images of a result. Most models see only those of a user, so they get a turn of one."""
+    if not images:
+        return
     shown: list[Json] = [write_image(d, block, w) for block in images]
-    if holds_all(d, result):
-        doc["images"] = shown
-        return
-    if "images" in d.spelling(result):
-        doc["images"] = []
-    if not shown:
-        return
     known = doc.get("tool_call_id")
+    if w.home and (known is None or doc["content"] == ""):
+        doc["images"] = shown  # elsewhere they would not be known again
+        return
     for block in images:
         why = f"{d.name} has images in user turns only; written in a user turn"
         if known is None:
@@ -371,17 +299,11 @@ def write_shown(
     hoisted.append({"role": "user", "content": mark, "images": shown})
 
 
-def write_names(
-    d: Ollama, doc: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: OllamaWriting
-) -> None:
+def write_names(d: Ollama, doc: dict[str, Json], result: ToolResult, w: OllamaWriting) -> None:
     """Which call and which tool a result is of. Templates of models want the tool."""
     called = w.known.get(result.call_id) if result.call_id is not None else None
     if result.call_id is not None:
         doc["tool_call_id"] = result.call_id
-    if w.home:
-        if (name := spelling.get("tool_name", result.name)) is not None:
-            doc["tool_name"] = name
-        return
     if result.name is not None and result.name == called:
         w.log.approximated(
             "tool_result.name",
@@ -392,68 +314,24 @@ def write_names(
         doc["tool_name"] = name
 
 
-def texts_in(d: Ollama, block: Block, w: Writing) -> list[str]:
-    """What a block says as text; what is no text is lost."""
-    found: list[str] = []
-    match block:
-        case Text():
-            found = [block.text]
-        case _:
-            d.omit(block, w.log)
-    d.lose(block.extras, block.at, w.log)
-    return found
-
-
 def read_tools(d: Ollama, doc: Json) -> Toolbox:
-    return Toolbox(read_tool_list(d, doc, ""), dialect=d.name)
+    return Toolbox(_functions.read_tools(d, doc, ""), dialect=d.name)
 
 
 def write_tools(d: Ollama, tree: Toolbox, log: Ledger) -> Json:
     d.lose(tree.extras, tree.at, log)
-    return write_tool_list(d, tree.tools, OllamaWriting(log, d.is_home(tree.dialect)))
-
-
-def read_tool_list(d: Ollama, docs: Json, at: str) -> tuple[Tool, ...]:
-    tools = (
-        read_tool(d, as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-        for index, doc in enumerate(as_list(docs, at))
-    )
-    return tuple(freeform.unwrap_tool(tool, d.name) for tool in tools)
-
-
-def write_tool_list(d: Ollama, tools: Sequence[Tool], w: Writing) -> list[Json]:
-    return [write_tool(d, tool, w) for tool in tools]
-
-
-def read_tool(d: Ollama, doc: dict[str, Json], at: str) -> Tool:
-    function, where = need_dict(doc, "function", at), f"{at}/function"
-    kind = maybe_str(doc, "type", at)
-    spelling: dict[str, Json] | None = None if kind == "function" else {"type": kind}
-    if kind is None and "type" in doc:
-        spelling = {"type": "null"}
-    return Tool(
-        need_str(function, "name", where),
-        maybe_str(function, "description", where),
-        function.get("parameters"),
-        at=at,
-        schema_at="/function/parameters" if "parameters" in function else None,
-        extras=d.keep(
-            doc, ("type",), spelling, partly={"function": ("name", "description", "parameters")}
-        ),
-    )
+    w = OllamaWriting(log, d.is_home(tree.dialect))
+    return [write_tool(d, tool, w) for tool in tree.tools]
 
 
 def write_tool(d: Ollama, tool: Tool, w: Writing) -> Json:
-    tool = freeform.as_function(tool, w.home)
+    tool = freeform.as_function(tool)
     function: dict[str, Json] = {"name": tool.name}
     if tool.description is not None:
         function["description"] = tool.description
     if tool.schema is not None:
         function["parameters"] = tool.schema if w.home else parameters(tool, w.log)
-    kind = d.spelling(tool).get("type", "function")
-    out: dict[str, Json] = {} if kind in (None, "null") else {"type": kind}
-    out["function"] = function
-    return d.emit(out, tool, w.log)
+    return d.emit({"type": "function", "function": function}, tool, w.log)
 
 
 class OllamaTurn:
@@ -472,7 +350,7 @@ class OllamaTurn:
     def add(self, block: Block) -> None:
         w, dialect = self.w, self.dialect
         if isinstance(block, ToolCall) and self.role == "assistant":
-            self.calls.append(write_call(dialect, block, len(self.calls), w))
+            self.calls.append(write_call(dialect, block, w))
         elif isinstance(block, Reasoning) and self.role == "assistant":
             dialect.lose(block.extras, block.at, w.log)
             if self.reasoning:
@@ -482,12 +360,15 @@ class OllamaTurn:
             assert isinstance(block, Media)
             self.images.append(write_image(dialect, block, w))
         else:
-            for text in texts_in(dialect, block, w):
-                if text and any(self.texts):
-                    dialect.join_text(block.at, w.log)
-                if not text:
-                    self.empty.append(block.at)
-                self.texts.append(text)
+            dialect.lose(block.extras, block.at, w.log)
+            if not isinstance(block, Text):
+                dialect.omit(block, w.log)
+                return
+            if not block.text:
+                self.empty.append(block.at)
+            elif any(self.texts):
+                dialect.join_text(block.at, w.log)
+            self.texts.append(block.text)
 
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""

@@ -11,7 +11,8 @@ from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import freeform
-from .messages import OllamaWriting, read_history, read_tool_list, write_history, write_tool_list
+from .. import _functions
+from .messages import OllamaWriting, read_history, write_history, write_tool
 
 if TYPE_CHECKING:
     from . import Ollama
@@ -41,13 +42,12 @@ FIELDS = Fields(
 
 def read_request(d: Ollama, doc: Json) -> Request:
     doc = as_dict(doc, "")
-    spelling: dict[str, Json] = {}
     messages = read_history(d, need_list(doc, "messages", ""), "/messages")
     tools = None
     if doc.get("tools") is not None:
-        tools = read_tool_list(d, doc["tools"], "/tools")
+        tools = _functions.read_tools(d, doc["tools"], "/tools")
     partly: dict[str, tuple[str, ...]] = {}
-    params = read_params(doc, partly, spelling)
+    params = read_params(doc, partly)
     tree = Request(
         maybe_str(doc, "model", ""),
         tuple(messages),
@@ -55,7 +55,7 @@ def read_request(d: Ollama, doc: Json) -> Request:
         None,
         params,
         dialect=d.name,
-        extras=d.keep(doc, FIELDS.taken, spelling or None, partly=partly),
+        extras=d.keep(doc, FIELDS.taken, partly=partly),
     )
     return freeform.unwrap_calls(tree)
 
@@ -66,22 +66,17 @@ def write_request(d: Ollama, tree: Request, log: Ledger) -> Json:
     if tree.model is not None:
         out["model"] = tree.model
     out["messages"] = write_history(d, tree.messages, w)
-    if tree.tools is not None:
-        tools = write_tool_list(d, tree.tools, w)
-        if tools or w.home:
-            out["tools"] = tools
+    if tree.tools:
+        out["tools"] = [write_tool(d, tool, w) for tool in tree.tools]
     write_params(d, out, tree, w)
     return d.emit(out, tree, log)
 
 
-def read_params(
-    doc: dict[str, Json], partly: dict[str, tuple[str, ...]], spelling: dict[str, Json]
-) -> Params:
+def read_params(doc: dict[str, Json], partly: dict[str, tuple[str, ...]]) -> Params:
     ats: dict[str, str] = {}
-    given = FIELDS.read(doc, ats, spelling, set(), partly)
+    given = FIELDS.read(doc, ats, {}, set(), partly)
     stream = maybe_bool(doc, "stream", "")
     if stream is None:  # which means that it is wanted
-        spelling["stream"] = "absent"
         ats["stream"] = "/messages"
     return Params(
         **given,
@@ -93,10 +88,8 @@ def read_params(
 
 
 def write_params(d: Ollama, out: dict[str, Json], tree: Request, w: Writing) -> None:
-    spelling = d.spelling(tree)
-    params = FIELDS.write(out, tree.params, w, d.name, spelling)
-    if "stream" not in spelling:
-        out["stream"] = tree.params.stream or False  # ollama streams unless told not to
+    params = FIELDS.write(out, tree.params, w, d.name)
+    out["stream"] = tree.params.stream or False  # ollama streams unless told not to
     if params is None:
         return
     if params.thinking is not None:

@@ -14,7 +14,6 @@ from ...core.reading import (
     need_dict,
 )
 from ...core.words import Stops
-from ...core.writing import has_blank
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -22,7 +21,6 @@ from ...model import (
     Extras,
     Failure,
     Json,
-    Message,
     Response,
     Usage,
 )
@@ -49,17 +47,9 @@ def read_response(d: Ollama, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if doc.get("error") is not None and doc.get("message") is None:
         return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
-    spelling: dict[str, Json] = {}
-    taken = set(RESPONSE_KEYS)
-    created, date = None, maybe_str(doc, "created_at", "")
-    if date is not None:
-        created = seconds_of(date)
-        if created is None:
-            taken.discard("created_at")
-        elif date_of(created) != date:
-            spelling["created_at"] = date
-    if doc.get("done") is not True:
-        spelling["done"] = doc.get("done", "absent")
+    date = maybe_str(doc, "created_at", "")
+    created = None if date is None else seconds_of(date)
+    taken = RESPONSE_KEYS if created is not None else RESPONSE_KEYS - {"created_at"}
     return Response(
         None,
         maybe_str(doc, "model", ""),
@@ -67,20 +57,17 @@ def read_response(d: Ollama, doc: Json) -> Response:
         read_counts(d, doc),
         created,
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling or None),
+        extras=d.keep(doc, taken),
     )
 
 
 def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
     w = OllamaWriting(log, d.is_home(tree.dialect), answer=True)
-    spelling = d.spelling(tree)
     out: dict[str, Json] = {}
     write_head(d, out, tree, w)
     first = heads.only_candidate(d, tree, log)
-    out["message"] = write_answer(d, first, w)
-    out["done"] = spelling.get("done", True)
-    if out["done"] == "absent":
-        del out["done"]
+    out["message"] = messages.write_turn(d, first.message, w)
+    out["done"] = True
     if (word := d.stop_word(first, w)) is not None:
         out["done_reason"] = word
     if not w.home:
@@ -93,27 +80,13 @@ def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
 def write_head(d: Ollama, out: dict[str, Json], tree: Response, w: OllamaWriting) -> None:
     heads.put_model(d, out, tree, w)
     heads.put_created(d, out, "created_at", tree, w, date_of)
-    if tree.created is not None:
-        out["created_at"] = d.spelling(tree).get("created_at", out["created_at"])
-        if seconds_of(out["created_at"]) != tree.created:
-            heads.round_date("microseconds", tree, d, w.log)
-
-
-def write_answer(d: Ollama, candidate: Candidate, w: OllamaWriting) -> Json:
-    doc = messages.write_turn(d, candidate.message, w)
-    if "role" in (spelling := d.spelling(candidate.message)):
-        doc["role"] = spelling["role"]
-        if doc["role"] is None and not has_blank(candidate.message, "role"):
-            del doc["role"]
-    return doc
+    if tree.created is not None and seconds_of(out["created_at"]) != tree.created:
+        heads.round_date("nanoseconds", tree, d, w.log)
 
 
 def read_candidate(d: Ollama, doc: dict[str, Json]) -> Candidate:
     said = need_dict(doc, "message", "")
     message = messages.read_turn(d, said, "assistant", "/message", answer=True)
-    if (role := maybe_str(said, "role", message.at)) != "assistant":
-        extras = d.respell(message.extras, role=role)
-        message = Message("assistant", message.content, at=message.at, extras=extras)
     stop = d.stop_of(maybe_str(doc, "done_reason", ""), message)
     return Candidate(message, stop, at="")
 
@@ -132,14 +105,11 @@ def read_error(d: Ollama, doc: Json) -> Failure:
     if said.__class__ is not str:  # from a proxy, perhaps
         inner = said.get("message") if said.__class__ is dict else None
         words = inner if inner.__class__ is str else ""
-        extras = Extras(d.name, doc, spelling={"whole": True})
-        return Failure("other", words, dialect=d.name, extras=extras)
+        return Failure("other", words, dialect=d.name, extras=Extras(d.name, doc))
     return Failure(kind_of(said), said, dialect=d.name, extras=d.keep(doc, ("error",)))
 
 
 def write_error(d: Ollama, tree: Failure, log: Ledger) -> Json:
-    if d.spelling(tree).get("whole") and tree.extras is not None:
-        return tree.extras.fields
     if not d.is_home(tree.dialect):
         if tree.type is not None or kind_of(tree.message) != tree.kind:
             d.lack("error.type", tree.at, log)

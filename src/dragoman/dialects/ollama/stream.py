@@ -5,8 +5,8 @@ Text and reasoning come in pieces, tool calls come whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...streams.base import InTurns, Said, StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open
 from ...streams.framing import Frame
+from ...streams.splicing import MARKED, Splice, around, silent
 from . import messages, response
 from .messages import OllamaWriting
 
@@ -31,6 +32,7 @@ SILENT = ("", None, "1970-01-01T00:00:00Z")  # nobody knew it yet
 
 class OllamaReader(StreamReader):
     dialect: Ollama
+    varying: ClassVar[Mapping[str, Any]] = {"created_at": str}
 
     def __init__(self, dialect: Ollama, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -71,11 +73,19 @@ class OllamaReader(StreamReader):
         for key, value in message.items():
             if key not in ("role", "tool_calls", "images", *TEXTS):
                 self.message[key] = value
+        if self.is_told(doc):
+            self.sink = self.said[self.open[0]].add if self.open is not None else None
         if doc.get("done") is True:
             self.shut(events)
             self.done = True
             events.append(End(self.silent()))
         return events
+
+    def is_told(self, doc: dict[str, Json]) -> bool:
+        """Whether more lines like this one would say nothing new but text."""
+        assert self.head is not None
+        known = all(self.head.get(key) not in SILENT for key in FIRST)
+        return known and doc.get("done") is not True and "logprobs" not in doc
 
     def add(self, key: str, text: str, events: list[Event]) -> None:
         if self.open is None or self.open[0] != key:
@@ -146,7 +156,6 @@ class OllamaWriter(InTurns):
         self.parts: dict[int, tuple[str, int]] = {}
         self.called: dict[int, tuple[ToolCall, list[str]]] = {}  # open calls, and their arguments
         self.said: set[str] = set()
-        self.count = 0
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
@@ -184,10 +193,23 @@ class OllamaWriter(InTurns):
         if key is None or not event.text:
             return self.wait(event)
         self.said.add(key)
-        if key == "content":
-            return self.line({"role": "assistant", "content": event.text})
-        text = self.apart(event)
-        return self.line({"role": "assistant", "content": "", "thinking": text}) if text else b""
+        text = event.text if key == "content" else self.apart(event)
+        return self.say(key, text) if text else b""
+
+    def say(self, key: str, text: str) -> bytes:
+        said = {"content": text} if key == "content" else {"content": "", "thinking": text}
+        return self.line({"role": "assistant", **said})
+
+    def splicing(self, event: Delta) -> Splice | None:
+        index = event.index
+        if index in self.called:
+            return silent(self.called[index][1].append)
+        key = self.keys.get(index)
+        if key is None or (
+            key == "thinking" and self.parts.get(index) != (event.place, event.part)
+        ):
+            return None
+        return around(self.say(key, MARKED))
 
     def apart(self, event: Delta) -> str:
         """The parts of reasoning become one text, apart from each other by a blank line."""
@@ -208,8 +230,7 @@ class OllamaWriter(InTurns):
         if (found := self.called.pop(index, None)) is None:
             return b""
         call = replace(found[0], arguments="".join(found[1]))
-        doc = messages.write_call(self.dialect, call, self.count, self.w)
-        self.count += 1
+        doc = messages.write_call(self.dialect, call, self.w)
         self.said.add("tool_calls")
         return self.line({"role": "assistant", "content": "", "tool_calls": [doc]})
 

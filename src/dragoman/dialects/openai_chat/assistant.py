@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from ...core.reading import (
     as_dict,
+    as_list,
+    as_str,
     compact,
-    expected,
     maybe_list,
     maybe_str,
     need_dict,
     need_str,
     only,
-    parse,
     tokens,
 )
-from ...core.writing import Writing, is_plain_text, joined, joint, note_joined
+from ...core.writing import Writing, joined, joint, note_joined
 from ...dialect import merged
 from ...model import (
     Block,
@@ -35,21 +35,21 @@ from ...model import (
     Source,
     Text,
     ToolCall,
-    ToolResult,
 )
 from ...tools import freeform
 from . import gateways, inline, parts, signing
-from .gateways import BLOCKS, FIELDS
-from .parts import EMPTY
+from .gateways import BLOCKS
 from .signing import signature_of, taken_of
 
 if TYPE_CHECKING:
     from . import OpenAIChat
 
-SIMPLE_FUNCTION = frozenset({"name", "arguments"})
+LEGACY = "function_call"
+NO_ARGUMENTS = ("{}", "")  # of other dialects; in the same one it is for ``repair`` to say
 # The usual shapes
 PLAIN_MESSAGE = only("role", "content")
 CALLING_MESSAGE = only("role", "content", "tool_calls")
+USUAL_REPLY = only("role", "content", "tool_calls", "refusal", "annotations")
 PLAIN_CALL = only("id", "type", "function")
 PLAIN_FUNCTION = only("name", "arguments")
 # How compatible servers say what the model reasoning; the official API never does.
@@ -69,7 +69,7 @@ def read_calls(d: OpenAIChat, blocks: list[Block], calls: list[Json], at: str) -
                 call_id = call.get("id")
                 name = function.get("name")
                 text = function.get("arguments")
-                if text.__class__ is name.__class__ is call_id.__class__ is str and text:
+                if text.__class__ is name.__class__ is call_id.__class__ is str:
                     blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
                     continue
         block = read_call(d, as_dict(call, where), where)
@@ -83,10 +83,9 @@ def write_calls(d: OpenAIChat, doc: dict[str, Json], calls: list[Block], w: Writ
     for call in calls:
         if not isinstance(call, ToolCall):
             out += d.write_part(call, w)
-        elif call.extras is not None and d.spelling(call).get("legacy"):
-            function: dict[str, Json] = {"name": call.name}
-            write_arguments(d, function, call)
-            doc["function_call"] = d.emit(function, call, w.log)
+        elif is_legacy(d, call):
+            function = {"name": call.name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
+            doc[LEGACY] = d.emit(function, call, w.log)
         else:
             out.append(write_call(d, call, w))
     if out:
@@ -94,42 +93,18 @@ def write_calls(d: OpenAIChat, doc: dict[str, Json], calls: list[Block], w: Writ
 
 
 def read_assistant(d: OpenAIChat, doc: dict[str, Json], at: str) -> Message:
-    content = doc.get("content")
-    calls = doc.get("tool_calls")
-    blocks: list[Block] = []
+    content, calls = doc.get("content"), doc.get("tool_calls")
     if content.__class__ is str and PLAIN_MESSAGE(doc):
         return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
-    if (
-        CALLING_MESSAGE(doc)
-        and calls.__class__ is list
-        and content is None
-        and "content" in doc
-        and calls
-    ):
-        read_calls(d, blocks, calls, at)
-        return Message("assistant", tuple(blocks), at=at)
+    if USUAL_REPLY(doc) and is_usual(doc):
+        usual: list[Block] = [] if content is None else [Text(content, at=f"{at}/content")]
+        if calls:
+            read_calls(d, usual, calls, at)
+        return Message("assistant", tuple(usual), at=at)
     taken = ["role", "content", "name"]
     partly: dict[str, Json] = {}
-    if gateways.are_blocks(doc.get(gateways.BLOCKS)):
-        blocks += read_thinking_blocks(d, doc, at, taken, partly)
-    for key in THINKING_KEYS if not blocks else ():
-        reasoning = doc.get(key)
-        if reasoning.__class__ is str and reasoning:
-            note = Extras(d.name, spelling={"key": key})
-            blocks.append(Reasoning((reasoning,), at=f"{at}/{key}", extras=note))
-            taken.append(key)
-            break
-    said, spelling = parts.read_content(d, doc, at)
-    if content.__class__ is list:
-        said = inline.read_spoken(d, said)
-    if spelling == {"content": "null"}:
-        spelling = None  # the usual form of an assistant that says nothing
-    cited = maybe_list(doc, "annotations", at)
-    if cited and len(said) == 1 and isinstance(said[0], Text):
-        taken.append("annotations")
-        citations = parts.read_annotations(d, cited, f"{at}/annotations")
-        said = (replace(said[0], citations=citations),)
-    blocks += said
+    blocks = read_beside(d, doc, at, taken, partly)
+    blocks += read_said(d, doc, at, taken)
     if (signed := signature_of(doc)) is not None and signing.sign_last(d, blocks, signed):
         keys, found = taken_of(signed[0])
         taken += keys
@@ -140,30 +115,35 @@ def read_assistant(d: OpenAIChat, doc: dict[str, Json], at: str) -> Message:
         taken.append("refusal")
     if calls:
         taken.append("tool_calls")
-        if calls.__class__ is not list:
-            expected("a list", calls, f"{at}/tool_calls")
-        for index, call in enumerate(calls):
-            where = f"{at}/tool_calls/{index}"
-            blocks.append(read_call(d, as_dict(call, where), where))
-    if doc.get("function_call").__class__ is dict:
-        taken.append("function_call")
-        blocks.append(read_legacy_call(d, doc["function_call"], f"{at}/function_call"))
-    if doc.get("audio").__class__ is dict:
-        taken.append("audio")
-        blocks.append(read_spoken(d, doc["audio"], f"{at}/audio"))
-    extras = None
-    if (
-        not calls or spelling or not CALLING_MESSAGE(doc)
-    ):  # role, content and calls: the usual shape
-        spelling = {
-            **(spelling or {}),
-            **({"fields": True} if BLOCKS in partly.get(FIELDS, ()) else {}),
-        }
-        extras = d.keep(doc, taken, partly=partly)
-        if spelling:
-            extras = d.respell(extras, **spelling)
-    name = maybe_str(doc, "name", at)
-    return Message("assistant", tuple(blocks), name, at=at, extras=extras)
+        read_calls(d, blocks, as_list(calls, f"{at}/tool_calls"), at)
+    for key, read in ((LEGACY, read_legacy_call), ("audio", read_spoken)):
+        if doc.get(key).__class__ is dict:
+            taken.append(key)
+            blocks.append(read(d, doc[key], f"{at}/{key}"))
+    extras = d.keep(doc, taken, partly=partly)
+    return Message("assistant", tuple(blocks), maybe_str(doc, "name", at), at=at, extras=extras)
+
+
+def is_usual(doc: dict[str, Json]) -> bool:
+    """Whether a message is a text and calls, as the API sends most: what else it has is empty."""
+    content, calls = doc.get("content"), doc.get("tool_calls")
+    return (
+        doc.get("refusal") is None
+        and doc.get("annotations") in (None, [])
+        and (content is None or content.__class__ is str)
+        and (calls is None or calls.__class__ is list)
+    )
+
+
+def read_said(d: OpenAIChat, doc: dict[str, Json], at: str, taken: list[str]) -> Sequence[Block]:
+    """The content, with what it cites, and calls that stand in it."""
+    said = [inline.read_call(d, block) for block in parts.read_content(d, doc, at)]
+    cited = maybe_list(doc, "annotations", at)
+    if cited and len(said) == 1 and isinstance(said[0], Text):
+        taken.append("annotations")
+        citations = parts.read_annotations(d, cited, f"{at}/annotations")
+        return [replace(said[0], citations=citations)]
+    return said
 
 
 def write_assistant(d: OpenAIChat, message: Message, w: Writing) -> Json | None:
@@ -172,31 +152,21 @@ def write_assistant(d: OpenAIChat, message: Message, w: Writing) -> Json | None:
         if (usual := write_usual(d, content, w)) is not None:
             return usual
     beside: dict[str, Json] = {}
-    content = lift_signature(d, content, beside, w)
-    if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
-        doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
-    else:
-        said = d.sort_blocks(content, w)
-        doc = {"role": "assistant"}
-        spelled = None if message.extras is None else d.spelling(message).get("content")
-        if spelled != "absent":
-            doc["content"] = d.write_said(said, spelled, doc, w)
-        for block in said.others:
-            d.write_beside(doc, block, w)
-        if said.calls:
-            write_calls(d, doc, said.calls, w)
-        if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
-            d.lose(message.extras, message.at, w.log)
-            d.omit_message(message, w.log)
-            return None
+    said = d.sort_blocks(lift_signature(d, content, beside, w), w)
+    doc: dict[str, Json] = {"role": "assistant"}
+    doc["content"] = d.write_said(said, doc, w)
+    for block in said.others:
+        d.write_beside(doc, block, w)
+    if said.calls:
+        write_calls(d, doc, said.calls, w)
+    if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
+        d.lose(extras, message.at, w.log)
+        d.omit_message(message, w.log)
+        return None
     doc |= beside
-    if "fields" in d.spelling(message) and gateways.BLOCKS in doc:
-        doc[gateways.FIELDS] = {
-            **doc.get(gateways.FIELDS, {}), gateways.BLOCKS: doc[gateways.BLOCKS]
-        }  # fmt: skip
     if message.name is not None:
         doc["name"] = message.name
-    return doc if message.extras is None else d.emit(doc, message, w.log)
+    return d.emit(doc, message, w.log)
 
 
 def lift_signature(
@@ -248,7 +218,7 @@ def write_usual(d: OpenAIChat, content: Sequence[Block], w: Writing) -> Json | N
             name = w.tool_name(name, call.at)
         if call_id is None or not w.ids.stays(call_id):
             call_id = w.call_id(call)
-        function = {"name": name, "arguments": call.arguments or "{}"}
+        function = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
         written.append({"id": call_id, "type": "function", "function": function})
     return {"role": "assistant", "content": text, "tool_calls": written}
 
@@ -257,20 +227,20 @@ def sort_blocks(d: OpenAIChat, content: Sequence[Block], w: Writing) -> ChatSaid
     """Text, then refusals, then calls."""
     said = ChatSaid()
     for block in content:
-        if is_inline(d, block) or stands_in_content(d, block):
+        if isinstance(block, Text) or is_marked_call(block):
             said.texts.append(block)
         elif isinstance(block, ToolCall) or is_raw_call(d, block):
             said.calls.append(block)
+        elif stands_in_content(d, block, w):
+            said.texts.append(block)
         else:
             said.others.append(block)
     return said
 
 
-def is_inline(d: OpenAIChat, block: Block) -> bool:
-    """What stood in the content and is no text: a call, or what only this dialect knows."""
-    if block.extras is None or not isinstance(block, ToolCall | Raw):
-        return False
-    return inline.PART in d.spelling(block)
+def is_marked_call(block: Block) -> bool:
+    """A call with a cache mark, which stands in the content; other dialects have none here."""
+    return isinstance(block, ToolCall) and block.cache is not None
 
 
 def is_raw_call(d: OpenAIChat, block: Block) -> bool:
@@ -278,24 +248,18 @@ def is_raw_call(d: OpenAIChat, block: Block) -> bool:
     return isinstance(block, Raw) and d.is_home(block.dialect) and "/tool_calls/" in block.at
 
 
-def stands_in_content(d: OpenAIChat, block: Block) -> bool:
-    """Whether a block stands in the content; reasoning does where a server put it there."""
-    if isinstance(block, Reasoning):
-        return "part" in d.spelling(block)
-    return isinstance(block, Text | Refusal) and not is_beside(d, block)
+def stands_in_content(d: OpenAIChat, block: Block, w: Writing) -> bool:
+    """Whether a block that is no text stands in the content, where only some servers have it."""
+    place = parts.place_of(d, block)
+    if isinstance(block, Media | Passage | Raw):
+        return w.home and place is None
+    return place == "content"
 
 
-def is_beside(d: OpenAIChat, block: Block) -> bool:
-    """Whether a refusal stands beside the content (the usual place), not in it."""
-    return isinstance(block, Refusal) and not d.spelling(block).get("part")
-
-
-def write_said(
-    d: OpenAIChat, said: ChatSaid, spelled: Json, doc: dict[str, Json], w: Writing
-) -> Json:
+def write_said(d: OpenAIChat, said: ChatSaid, doc: dict[str, Json], w: Writing) -> Json:
     texts = said.texts
     if not texts:
-        return EMPTY.get(spelled)
+        return None
     joined = w.answer and not w.home  # an answer is one string
     joints = joints_of(texts) if joined else [""] * len(texts)
     if any(isinstance(b, Text) and b.citations for b in texts):
@@ -307,7 +271,7 @@ def write_said(
         texts = lifted
     if joined:
         return write_one_string(d, texts, joints, w)
-    return parts.write_content(d, texts, spelled, w)
+    return parts.write_content(d, texts, w)
 
 
 def write_one_string(d: OpenAIChat, texts: list[Block], joints: list[str], w: Writing) -> str:
@@ -361,81 +325,69 @@ def write_beside(d: OpenAIChat, doc: dict[str, Json], block: Block, w: Writing) 
             d.lose(block.extras, block.at, w.log)
         case Reasoning():
             d.write_reasoning(doc, block, w)
-        case Media() | Raw() if d.spelling(block).get("place") == "audio":
+        case Media() | Raw() if parts.place_of(d, block) == "audio":
             doc["audio"] = write_spoken(d, block, w)
-        case Media() | Passage() if w.home:  # some servers let the assistant say them, as parts
-            doc.setdefault("content", [])
-            doc["content"] = [*(doc["content"] or []), *d.write_part(block, w)]
         case _:
             d.omit(block, w.log)
 
 
-def read_thinking_blocks(
+def read_beside(
     d: OpenAIChat, doc: dict[str, Json], at: str, taken: list[str], partly: dict[str, Json]
-) -> list[Reasoning]:
-    """LiteLLM's blocks, which stand twice or three times in a message."""
-    docs, fields = doc[BLOCKS], doc.get(FIELDS)
-    found = gateways.read_blocks(d, docs, doc.get(gateways.TWIN), at)
-    taken.append(BLOCKS)
-    if "twin" in d.spelling(found[0]):
-        taken.append(gateways.TWIN)
-    if fields.__class__ is dict and fields.get(BLOCKS) == docs:
-        partly[FIELDS] = (BLOCKS,)
-    return found
+) -> list[Block]:
+    """Reasoning: LiteLLM's blocks, which stand twice or three times in a message, or a text."""
+    docs: Json = doc.get(BLOCKS)
+    fields = doc.get(gateways.FIELDS)
+    if gateways.are_blocks(docs):
+        taken.append(BLOCKS)
+        if doc.get(gateways.TWIN) == gateways.words_of(docs):
+            taken.append(gateways.TWIN)
+        if fields.__class__ is dict and fields.get(BLOCKS) == docs:
+            partly[gateways.FIELDS] = (BLOCKS,)
+        return [*gateways.read_blocks(d, docs, at)]
+    for key in THINKING_KEYS:
+        text = doc.get(key)
+        if text.__class__ is str and text:
+            taken.append(key)
+            return [Reasoning((text,), at=f"{at}/{key}", extras=d.respell(None, place=key))]
+    return []
 
 
 def read_call(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
-    function = doc.get("function")
-    if function.__class__ is dict and PLAIN_CALL(doc) and PLAIN_FUNCTION(function):
-        call_id, name, text = doc.get("id"), function.get("name"), function.get("arguments")
-        if call_id.__class__ is str and name.__class__ is str and text.__class__ is str and text:
-            if doc.get("type") == "function":
-                return ToolCall(call_id, name, text, at=at)
-    kind = doc.get("type")
+    function, kind = doc.get("function"), doc.get("type")
     if kind == "custom":
         custom = need_dict(doc, "custom", at)
-        said = {} if custom.get("input").__class__ is str else {"input": None}
         return ToolCall(
             maybe_str(doc, "id", at),
             need_str(custom, "name", f"{at}/custom"),
             maybe_str(custom, "input", f"{at}/custom") or "",
             "custom",
             at=at,
-            extras=keep_call(d, doc, said, {"custom": ("name", "input")}),
+            extras=keep_call(d, doc, {"custom": ("name", "input")}),
         )
     if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
         return Raw(d.name, doc, at=at)
     function = need_dict(doc, "function", at)
-    text, spelling = read_arguments(function, f"{at}/function")
-    if kind is None:
-        spelling["type"] = None
-    elif kind is not None and kind != "function":
-        spelling["type"] = kind
-    if doc.get("index").__class__ is int:  # as in a stream; the place in the list says it
-        spelling["index"] = doc["index"]
     return ToolCall(
         maybe_str(doc, "id", at),
         need_str(function, "name", f"{at}/function"),
-        text,
+        read_arguments(function, f"{at}/function"),
         at=at,
-        extras=keep_call(d, doc, spelling, {"function": ("name", "arguments")}),
+        extras=keep_call(d, doc, {"function": ("name", "arguments")}),
     )
 
 
-def keep_call(
-    d: OpenAIChat, doc: dict[str, Json], spelling: dict[str, Json], partly: dict[str, Json]
-) -> Extras | None:
+def keep_call(d: OpenAIChat, doc: dict[str, Json], partly: dict[str, Json]) -> Extras | None:
     """What a call says beyond the tree, and how it was signed."""
     signed = signature_of(doc)
     taken = ["id", "type"]
-    if "index" in spelling:
+    if doc.get("index").__class__ is int:  # as in a stream; the place in the list says it
         taken.append("index")
     if signed is not None:
         keys, parts = taken_of(signed[0])
         taken += keys
         known: dict[str, Json] = {key: dict.fromkeys(inner, ()) for key, inner in partly.items()}
         partly = merged(known, parts)
-    extras = d.keep(doc, taken, spelling, partly=partly)
+    extras = d.keep(doc, taken, partly=partly)
     return extras if signed is None else signing.signed(d, extras, signed)
 
 
@@ -449,62 +401,40 @@ def write_call(d: OpenAIChat, call: ToolCall, w: Writing) -> Json:
     name = w.tool_name(call.name, call.at)
     if call.kind == "custom":
         out["custom"] = {"name": name, "input": call.arguments}
-        if "input" in d.spelling(call):
-            del out["custom"]["input"]
-        return d.emit(out, signing.write_signature(d, out, call, w), w.log)
-    out["function"] = {"name": name, "arguments": call.arguments or "{}"}
-    if call.extras is None:
-        return out
-    write_arguments(d, out["function"], call)
-    if "type" in (spelling := d.spelling(call)):
-        out["type"] = spelling["type"]
-        if out["type"] is None:
-            del out["type"]
-    if "index" in spelling:
-        out["index"] = spelling["index"]
+    else:
+        out["function"] = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
     return d.emit(out, signing.write_signature(d, out, call, w), w.log)
 
 
-def read_arguments(doc: dict[str, Json], at: str) -> tuple[str, dict[str, Json]]:
-    """The argument text; some servers send an object, and blank means no arguments."""
+def read_arguments(doc: dict[str, Json], at: str) -> str:
+    """The argument text; some servers send an object, or nothing."""
     value = doc.get("arguments")
-    if value.__class__ is str:
-        return (value, {}) if value else ("{}", {"arguments": ""})
-    if value is None:
-        return "{}", {"arguments": None}
-    if value.__class__ is not dict:
-        expected("a string", value, f"{at}/arguments")
-    return compact(value), {"arguments": "object"}
-
-
-def write_arguments(d: OpenAIChat, function: dict[str, Json], call: ToolCall) -> None:
-    spelled = d.spelling(call).get("arguments", "text")
-    function["arguments"] = call.arguments or "{}"
-    if spelled == "object":
-        function["arguments"] = parse(call.arguments)
-    elif spelled is None:
-        del function["arguments"]
-    elif spelled == "" and call.arguments == "{}":
-        function["arguments"] = ""
+    if value.__class__ is dict:
+        return compact(value)
+    return "" if value is None else as_str(value, f"{at}/arguments")
 
 
 def read_legacy_call(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
-    text, spelling = read_arguments(doc, at)
-    extras = d.keep(doc, SIMPLE_FUNCTION, spelling | {"legacy": True})
-    return ToolCall(None, need_str(doc, "name", at), text, at=at, extras=extras)
+    extras = d.keep(doc, ("name", "arguments"), {"place": LEGACY})
+    return ToolCall(None, need_str(doc, "name", at), read_arguments(doc, at), at=at, extras=extras)
+
+
+def is_legacy(d: OpenAIChat, call: ToolCall) -> bool:
+    """Whether a call is a ``function_call``, from before there were tools."""
+    return call.extras is not None and parts.place_of(d, call) == LEGACY
 
 
 def read_spoken(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
     """Audio that the model spoke: whole in an answer, by its id in a history."""
     data, spoken = maybe_str(doc, "data", at), maybe_str(doc, "id", at)
     transcript = maybe_str(doc, "transcript", at)
+    place: dict[str, Json] = {"place": "audio"}
+    if data is None and spoken is None:
+        return Raw(d.name, doc, at=at, extras=Extras(d.name, spelling=place))
+    source, key = Source("base64", data or ""), "data"
     if data is None and spoken is not None:
-        source, taken = Source("file", spoken, issuer=d.issuer), ("id", "transcript")
-    elif data is not None:
-        source, taken = Source("base64", data), ("data", "transcript")
-    else:
-        return Raw(d.name, doc, at=at, extras=Extras(d.name, spelling={"place": "audio"}))
-    extras = d.keep(doc, taken, {"place": "audio"})
+        source, key = Source("file", spoken, issuer=d.issuer), "id"
+    extras = d.keep(doc, (key, "transcript"), place)
     return Media("audio", source, transcript=transcript, at=at, extras=extras)
 
 
@@ -518,9 +448,10 @@ def write_spoken(d: OpenAIChat, block: Media | Raw, w: Writing) -> Json:
 
 
 def write_reasoning(d: OpenAIChat, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
-    if "blocks" in d.spelling(block):
+    place = parts.place_of(d, block)
+    if place == BLOCKS:
         return gateways.write_block(d, doc, block, w.log)
-    key = d.spelling(block).get("key") or d.thinking_key
+    key = place or d.thinking_key
     d.lose(block.extras, block.at, w.log)
     if key is None or not any(block.content):
         return None
@@ -556,8 +487,3 @@ class ChatSaid:
         self.texts: list[Block] = []
         self.calls: list[Block] = []
         self.others: list[Block] = []
-
-
-def _stands_in(part: Block, result: ToolResult) -> bool:
-    """Whether a part was read from the result itself, and not from the turn after it."""
-    return not (part.at and result.at) or part.at.startswith(f"{result.at}/")

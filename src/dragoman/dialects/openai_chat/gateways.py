@@ -52,44 +52,31 @@ def words_of(docs: Sequence[Json]) -> str:
     return "".join(doc["thinking"] for doc in docs if doc["type"] == "thinking")
 
 
-def read_blocks(dialect: Dialect, docs: list[Json], twin: Json, at: str) -> list[Reasoning]:
-    doubled = {"twin": TWIN} if twin.__class__ is str and twin == words_of(docs) else {}
-    return [
-        read_block(dialect, doc, doubled, f"{at}/{BLOCKS}/{index}")
-        for index, doc in enumerate(docs)
-    ]
+def read_blocks(dialect: Dialect, docs: list[Json], at: str) -> list[Reasoning]:
+    return [read_block(dialect, doc, f"{at}/{BLOCKS}/{index}") for index, doc in enumerate(docs)]
 
 
-def read_block(
-    dialect: Dialect, doc: dict[str, Json], doubled: dict[str, Json], at: str
-) -> Reasoning:
-    spelling: dict[str, Json] = {"blocks": doc["type"], **doubled}
-    extras = dialect.keep(doc, BLOCK_KEYS[doc["type"]], spelling)
+def read_block(dialect: Dialect, doc: dict[str, Json], at: str) -> Reasoning:
+    extras = dialect.keep(doc, BLOCK_KEYS[doc["type"]], {"place": BLOCKS})
     if doc["type"] == "redacted_thinking":
-        return Reasoning(
-            signature=Signature(doc["data"], ISSUER, "encrypted"), at=at, extras=extras
-        )
-    if doc.get(SIGNATURE) == "":
-        extras = dialect.respell(extras, empty=True)
-    signature = Signature(doc[SIGNATURE], ISSUER) if doc.get(SIGNATURE) else None
-    return Reasoning((doc["thinking"],), signature=signature, at=at, extras=extras)
+        signature = Signature(doc["data"], ISSUER, "encrypted")
+        return Reasoning(signature=signature, at=at, extras=extras)
+    signed = Signature(doc[SIGNATURE], ISSUER) if doc.get(SIGNATURE) else None
+    return Reasoning((doc["thinking"],), signature=signed, at=at, extras=extras)
 
 
 def write_block(dialect: Dialect, out: dict[str, Json], block: Reasoning, log: Ledger) -> None:
-    """A block where it was, and its words beside it, if they stood there."""
-    spelling = dialect.spelling(block)
-    data = block.signature.data if block.signature is not None else None
-    text = "".join(block.content)
-    doc: dict[str, Json] = {"type": spelling["blocks"]}
-    if spelling["blocks"] == "redacted_thinking":
-        doc["data"] = data or ""
+    """A block where it was, and its words beside it."""
+    signature, text = block.signature, "".join(block.content)
+    doc: dict[str, Json]
+    if signature is not None and signature.kind == "encrypted":
+        doc = {"type": "redacted_thinking", "data": signature.data}
     else:
-        doc["thinking"] = text
-        if data is not None or "empty" in spelling:
-            doc[SIGNATURE] = data or ""
-    out[BLOCKS] = [*out.get(BLOCKS, ()), dialect.emit(doc, block, log)]
-    if "twin" in spelling:
+        doc = {"type": "thinking", "thinking": text}
         out[TWIN] = out.get(TWIN, "") + text
+        if signature is not None:
+            doc[SIGNATURE] = signature.data
+    out[BLOCKS] = [*out.get(BLOCKS, ()), dialect.emit(doc, block, log)]
 
 
 # -- Databricks -------------------------------------------------------------------------------
@@ -111,22 +98,20 @@ def is_item(doc: Json) -> bool:
 
 
 def read_part(dialect: Dialect, doc: dict[str, Json], at: str) -> Reasoning:
+    extras = dialect.respell(None, place="content")
     if "summary" not in doc:
-        extras = dialect.respell(None, part=[])
         return Reasoning((doc["text"],), at=at, extras=extras)
     items = doc["summary"]
-    rest = [{k: v for k, v in item.items() if k != "text"} for item in items]
     signed = [item[SIGNATURE] for item in items if item.get(SIGNATURE)]
     signature = Signature(signed[-1], ISSUER) if signed else None
     texts = tuple(item["text"] for item in items)
-    return Reasoning(
-        summary=texts, signature=signature, at=at, extras=dialect.respell(None, part=[rest])
-    )
+    return Reasoning(summary=texts, signature=signature, at=at, extras=extras)
 
 
-def write_part(dialect: Dialect, block: Reasoning) -> Json:
-    spelled = dialect.spelling(block)["part"]
-    if not spelled:
+def write_part(block: Reasoning) -> Json:
+    if block.content:
         return {"type": PART, "text": "".join(block.content)}
-    items = [{**rest, "text": text} for rest, text in zip(spelled[0], block.summary, strict=False)]
+    items: list[Json] = [{"type": "summary_text", "text": text} for text in block.summary]
+    if items and block.signature is not None:
+        items[-1][SIGNATURE] = block.signature.data
     return {"type": PART, "summary": items}

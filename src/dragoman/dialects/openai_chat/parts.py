@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -16,10 +16,8 @@ from ...core.reading import (
     need_dict,
     need_str,
     only,
-    parse,
 )
 from ...core.writing import Writing, data_uri, is_plain_text, split_data_uri
-from ...dialect import NOTHING
 from ...model import (
     Block,
     Cache,
@@ -28,6 +26,7 @@ from ...model import (
     Hosted,
     Json,
     Media,
+    MediaKind,
     Raw,
     Reasoning,
     Refusal,
@@ -44,20 +43,17 @@ if TYPE_CHECKING:
 
 
 PLAIN_TEXT = only("type", "text")
-TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
-MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
 CITATION_KEYS = ("url", "title", "start_index", "end_index")
 AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 AUDIO_FORMATS = {media_type: form for form, media_type in AUDIO.items()}
 AUDIO_SYNONYMS = {"audio/x-wav": "audio/wav", "audio/mp3": "audio/mpeg"}
 # Not in the official API, but understood by many servers that speak it.
-UNOFFICIAL = {
+UNOFFICIAL: dict[str, MediaKind] = {
     "video_url": "video", "file_url": "document", "audio_url": "audio", "input_audio": "audio",
 }  # fmt: skip
-HOME_MARK: dict[str, Json] = {"mode": "explicit"}
-
-EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
-"""How nothing was spelled, where not as null."""
+MARKS = ("prompt_cache_breakpoint", "cache_control")
+"""Cache marks: the official one, and the one that compatible servers know."""
+USUAL_MARKS = (("mode", "explicit"), ("type", "ephemeral"))
 
 
 def read_parts(d: OpenAIChat, docs: list[Json], at: str) -> list[Block]:
@@ -65,7 +61,7 @@ def read_parts(d: OpenAIChat, docs: list[Json], at: str) -> list[Block]:
     for index, doc in enumerate(docs):
         where = f"{at}/{index}"
         if doc.__class__ is str:  # some clients mix bare strings into the list
-            out.append(Text(doc, at=where, extras=Extras(d.name, spelling={"bare": True})))
+            out.append(Text(doc, at=where))
             continue
         doc = as_dict(doc, where)
         kind = doc.get("type")
@@ -89,10 +85,10 @@ def write_parts(d: OpenAIChat, blocks: Sequence[Block], w: Writing) -> list[Json
 def read_part(d: OpenAIChat, doc: dict[str, Json], kind: Json, at: str) -> Block:
     match kind:
         case "text":
-            cache, spelling = read_cache(d, doc, at)
-            text = need_str(doc, "text", at)
-            extras = keep_marked(d, doc, TEXT_KEYS, spelling)
-            return Text(text, cache=cache, at=at, extras=extras)
+            extras = keep_marked(d, doc, {"text": ()})
+            return Text(
+                need_str(doc, "text", at), cache=read_cache(d, doc, at), at=at, extras=extras
+            )
         case "image_url":
             return read_image(d, doc, at)
         case "input_audio":
@@ -100,9 +96,8 @@ def read_part(d: OpenAIChat, doc: dict[str, Json], kind: Json, at: str) -> Block
         case "file":
             return read_file(d, doc, at)
         case "refusal":
-            text = need_str(doc, "refusal", at)
-            extras = d.keep(doc, ("type", "refusal"), {"part": True})
-            return Refusal(text, at=at, extras=extras)
+            extras = d.keep(doc, ("type", "refusal"), {"place": "content"})
+            return Refusal(need_str(doc, "refusal", at), at=at, extras=extras)
         case gateways.PART if gateways.is_part(doc):
             return gateways.read_part(d, doc, at)
         case str() if kind in UNOFFICIAL and isinstance(doc.get(kind), dict):
@@ -115,107 +110,69 @@ def read_part(d: OpenAIChat, doc: dict[str, Json], kind: Json, at: str) -> Block
 def write_part(d: OpenAIChat, block: Block, w: Writing) -> list[Json]:
     match block:
         case Text():
-            if d.spelling(block).get("bare"):
-                return [block.text]
-            return [finish(d, {"type": "text", "text": block.text}, block, block.cache, w)]
+            return [finish(d, {"type": "text", "text": block.text}, block, w)]
         case Media():
-            return write_media(d, block, w)
+            return [finish(d, write_media(d, block, w), block, w)]
         case Refusal():
-            out: dict[str, Json] = {"type": "refusal", "refusal": block.text}
-            return [d.emit(out, block, w.log)]
-        case Reasoning() if "part" in d.spelling(block):
-            return [gateways.write_part(d, block)]
+            return [d.emit({"type": "refusal", "refusal": block.text}, block, w.log)]
+        case Reasoning() if place_of(d, block) == "content":
+            return [gateways.write_part(block)]
         case Raw() | Hosted() if d.is_home(block.dialect):
             return [block.payload]
-        case ToolCall() | ToolResult() if "part" in d.spelling(block):
-            return [write_inline(d, block, w)]
+        case ToolCall() | ToolResult() if w.home:
+            return [inline.write_part(d, block, w)]
         case _:
             d.omit(block, w.log)
     return []
 
 
-def write_media(d: OpenAIChat, block: Media, w: Writing) -> list[Json]:
-    spelling = d.spelling(block)
-    if "type" in spelling:
-        kind = spelling["type"]
-        return [
-            finish(d, {"type": kind, kind: {"url": url_of(block.source)}}, block, block.cache, w)
-        ]
+def place_of(d: OpenAIChat, block: Block) -> str | None:
+    """The key of the message under which a block stood, where there are several for its kind."""
+    place: str | None = d.spelling(block).get("place")
+    return place
+
+
+def write_media(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
     if block.kind == "image":
-        out = d.write_image(block, w)
-    elif block.kind == "audio":
-        out = d.write_audio(block, w)
-    elif block.kind == "document":
-        out = d.write_file(block, w)
-    else:
-        out = write_unofficial(d, block)
-    return [finish(d, out, block, block.cache, w)]
+        return d.write_image(block, w)
+    if block.kind == "audio":
+        return d.write_audio(block, w)
+    if block.kind == "document":
+        return d.write_file(block, w)
+    return write_unofficial(d, block)
 
 
-def read_cache(
-    d: OpenAIChat, doc: dict[str, Json], at: str
-) -> tuple[Cache | None, dict[str, Json]]:
-    """A cache mark: the official one, or the one that compatible servers know."""
-    mark = doc.get("prompt_cache_breakpoint")
-    if mark.__class__ is dict:
-        where = f"{at}/prompt_cache_breakpoint"
-        usual = mark.get("mode") == "explicit"
-        extras = d.keep(mark, ("mode", "ttl") if usual else ("ttl",))
-        spelling = {} if usual else {"cache": "prompt_cache_breakpoint"}
-        if doc.get("cache_control") is not None:  # both: they say the same twice
-            spelling["cache_control"] = doc["cache_control"]
-        return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras), spelling
-    if mark is not None:
-        expected("an object", mark, f"{at}/prompt_cache_breakpoint")
-    mark = doc.get("cache_control")
-    if mark.__class__ is dict:
-        where = f"{at}/cache_control"
-        usual = mark.get("type") == "ephemeral"
-        extras = d.keep(
-            mark, ("type", "ttl") if usual else ("ttl",), {"type": "ephemeral"} if usual else None
-        )
-        cache = Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
-        return cache, {"cache": "cache_control"}
-    if mark is not None:
-        expected("an object", mark, f"{at}/cache_control")
-    return None, {}
+def read_cache(d: OpenAIChat, doc: dict[str, Json], at: str) -> Cache | None:
+    """A cache mark; the official one, if there are both: they say the same."""
+    for key, (kind, usual) in zip(MARKS, USUAL_MARKS, strict=True):
+        mark, where = doc.get(key), f"{at}/{key}"
+        if mark.__class__ is dict:
+            extras = d.keep(mark, (kind, "ttl") if mark.get(kind) == usual else ("ttl",))
+            return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
+        if mark is not None:
+            expected("an object", mark, where)
+    return None
 
 
-def keep_marked(
-    d: OpenAIChat,
-    doc: dict[str, Json],
-    taken: frozenset[str],
-    spelling: dict[str, Json],
-    partly: dict[str, Json] = NOTHING,
-) -> Extras | None:
-    """``keep``, also of a second mark that says the same as the first."""
-    if "cache_control" in spelling:
-        partly = partly | {"cache_control": ("type", "ttl")}
-    return d.keep(doc, taken, spelling, partly=partly)
+def keep_marked(d: OpenAIChat, doc: dict[str, Json], inner: Mapping[str, Json]) -> Extras | None:
+    """What a part says beyond its type, its marks, and what was taken of the objects in it."""
+    if doc.get(MARKS[0]) is not None and doc.get(MARKS[1]) is not None:
+        inner = {**inner, MARKS[1]: ("type", "ttl")}
+    return d.keep(doc, ("type", *MARKS, *inner), partly=inner)
 
 
 def read_image(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
-    image = doc.get("image_url")
-    cache, spelling = read_cache(d, doc, at)
-    if image.__class__ is str:
-        spelling["image_url"] = "string"
-        source, detail = read_url(image), None
-        extras = keep_marked(d, doc, MEDIA_KEYS | {"image_url"}, spelling)
-    else:
-        image = need_dict(doc, "image_url", at)
-        where = f"{at}/image_url"
-        source = read_url(need_str(image, "url", where))
-        detail = maybe_str(image, "detail", where)
-        partly = {"image_url": ("url", "detail")}
-        extras = keep_marked(d, doc, MEDIA_KEYS, spelling, partly)
-    return Media("image", source, detail, cache=cache, at=at, extras=extras)
+    image, detail = doc.get("image_url"), None
+    if image.__class__ is not str:
+        inner, where = need_dict(doc, "image_url", at), f"{at}/image_url"
+        image, detail = need_str(inner, "url", where), maybe_str(inner, "detail", where)
+    extras = keep_marked(d, doc, {"image_url": ("url", "detail")})
+    cache = read_cache(d, doc, at)
+    return Media("image", read_url(image), detail, cache=cache, at=at, extras=extras)
 
 
 def write_image(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
-    url = url_of(block.source)
-    if d.spelling(block).get("image_url") == "string":
-        return {"type": "image_url", "image_url": url}
-    image: dict[str, Json] = {"url": url}
+    image: dict[str, Json] = {"url": url_of(block.source)}
     if block.detail is not None and (w.home or block.detail != "auto"):
         image["detail"] = block.detail
     return {"type": "image_url", "image_url": image}
@@ -236,112 +193,90 @@ def read_audio(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
     if not d.any_audio:
         need_str(audio, "format", where)
     form = maybe_str(audio, "format", where)
-    data = need_str(audio, "data", where)
-    cache, spelling = read_cache(d, doc, at)
-    if form is None:
-        spelling["bare"] = True
-    elif form not in AUDIO:
-        spelling["format"] = form
     media_type = None if form is None else AUDIO.get(form, f"audio/{form}")
-    source = Source("base64", data, media_type)
-    partly = {"input_audio": ("data", "format")}
-    extras = keep_marked(d, doc, MEDIA_KEYS, spelling, partly)
-    return Media("audio", source, cache=cache, at=at, extras=extras)
+    source = Source("base64", need_str(audio, "data", where), media_type)
+    extras = keep_marked(d, doc, {"input_audio": ("data", "format")})
+    return Media("audio", source, cache=read_cache(d, doc, at), at=at, extras=extras)
 
 
 def write_audio(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
-    source, spelling = block.source, d.spelling(block)
-    if "bare" in spelling:
-        return {"type": "input_audio", "input_audio": {"data": source.value}}
-    kind = source.media_type or ""
-    form = spelling.get("format") or AUDIO_FORMATS.get(kind) or kind.removeprefix("audio/")
-    if source.kind == "url" and "audio" in d.media_urls:
+    source, kind = block.source, block.source.media_type
+    if source.kind == "url":
         return write_unofficial(d, block)
-    return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
+    audio: dict[str, Json] = {"data": source.value}
+    if kind is not None:
+        audio["format"] = AUDIO_FORMATS.get(kind) or kind.removeprefix("audio/")
+    return {"type": "input_audio", "input_audio": audio}
 
 
 def read_file(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
     file = need_dict(doc, "file", at)
     where = f"{at}/file"
-    cache, spelling = read_cache(d, doc, at)
     data, file_id = maybe_str(file, "file_data", where), maybe_str(file, "file_id", where)
-    taken = ["filename"]
     if data is not None:
-        taken.append("file_data")
-        source = read_url(data)
-        if source.kind == "url":
-            spelling["file_data"] = "url" if "://" in data[:12] else "bare"
-            if spelling["file_data"] == "bare":
-                source = Source("base64", data)
+        key, source = "file_data", read_url(data)
+        if source.kind == "url" and not has_scheme(data):
+            source = Source("base64", data)
     elif file_id is not None:
-        taken.append("file_id")
-        source = Source("file", file_id, issuer=d.issuer)
+        key, source = "file_id", Source("file", file_id, issuer=d.issuer)
     else:
         return Raw(d.name, doc, at=at)
     return Media(
         "document",
         source,
         filename=maybe_str(file, "filename", where),
-        cache=cache,
+        cache=read_cache(d, doc, at),
         at=at,
-        extras=keep_marked(d, doc, MEDIA_KEYS, spelling, {"file": taken}),
+        extras=keep_marked(d, doc, {"file": (key, "filename")}),
     )
 
 
 def write_file(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
     file: dict[str, Json] = {}
-    spelled = d.spelling(block).get("file_data")
+    if w.home and source.kind == "url" and not has_scheme(source.value):
+        return write_unofficial(d, block)  # else it would be read as data
     if source.kind == "file":
         file["file_id"] = source.value
     else:
-        file["file_data"] = source.value if spelled else url_of(source)
+        file["file_data"] = url_of(source) if source.media_type is not None else source.value
     if block.filename is not None:
         file["filename"] = block.filename
     return {"type": "file", "file": file}
 
 
 def finish(
-    d: OpenAIChat, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
+    d: OpenAIChat, out: dict[str, Json], node: Text | Media | ToolCall | ToolResult, w: Writing
 ) -> dict[str, Json]:
     """Cache mark and extras, which every part can bear."""
+    cache = node.cache
     if cache is not None and w.facts.cache_marks is False:
         why = f"cache marks are not supported by {w.model}"
         w.log.dropped("cache", cache.at, why)
     elif cache is not None:
-        key = d.spelling(node).get("cache")
-        usual = d.cache_key if not w.home else "prompt_cache_breakpoint"
-        mark: dict[str, Json] = {} if key else dict(HOME_MARK if w.home else d.cache_mark)
-        out[key or usual] = write_mark(d, mark, cache, w)
-        if "cache_control" in (spelling := d.spelling(node)):
-            out["cache_control"] = spelling["cache_control"]
+        out[d.cache_key] = write_mark(d, cache, w)
     return d.emit(out, node, w.log)
 
 
-def write_mark(d: OpenAIChat, mark: dict[str, Json], cache: Cache, w: Writing) -> Json:
+def write_mark(d: OpenAIChat, cache: Cache, w: Writing) -> Json:
+    mark = dict(d.cache_mark)
     if cache.ttl is not None:
         mark["ttl"] = cache.ttl
-    mark |= d.spelling(cache)
     return d.emit(mark, cache, w.log)
-
-
-def write_inline(d: OpenAIChat, block: ToolCall | ToolResult, w: Writing) -> Json:
-    return inline.write_part(d, block, w)
 
 
 def read_unofficial(d: OpenAIChat, doc: dict[str, Json], kind: str, at: str) -> Block:
     url = maybe_str(doc[kind], "url", f"{at}/{kind}")
     if url is None:
         return Raw(d.name, doc, at=at)
-    cache, spelling = read_cache(d, doc, at)
-    spelling["type"] = kind
-    extras = keep_marked(d, doc, MEDIA_KEYS, spelling, {kind: ("url",)})
-    media = UNOFFICIAL[kind]
-    return Media(media, read_url(url), cache=cache, at=at, extras=extras)  # type: ignore[arg-type]
+    extras = keep_marked(d, doc, {kind: ("url",)})
+    cache = read_cache(d, doc, at)
+    return Media(UNOFFICIAL[kind], read_url(url), cache=cache, at=at, extras=extras)
 
 
 def write_unofficial(d: OpenAIChat, block: Media) -> dict[str, Json]:
-    kind = d.media_urls[block.kind]
+    name = "file" if block.kind == "document" else block.kind
+    kind = d.media_urls.get(block.kind, f"{name}_url")
     return {"type": kind, kind: {"url": url_of(block.source)}}
 
 
@@ -370,51 +305,43 @@ def read_annotation(d: OpenAIChat, doc: dict[str, Json], at: str) -> Citation:
     )
 
 
-def read_content(
-    d: OpenAIChat, doc: dict[str, Json], at: str
-) -> tuple[tuple[Block, ...], dict[str, Json] | None]:
-    """Content in any of its forms, and the form where it is not the usual one."""
+def read_content(d: OpenAIChat, doc: dict[str, Json], at: str) -> tuple[Block, ...]:
+    """Content in any of its forms."""
     content = doc.get("content")
     where = f"{at}/content"
     if content.__class__ is str:
-        return (Text(content, at=where),), None
+        return (Text(content, at=where),)
     if content.__class__ is list:
-        blocks = tuple(read_parts(d, content, where))
-        if not blocks or (len(blocks) == 1 and is_plain_text(blocks[0])):
-            return blocks, {"content": "list"}
-        return blocks, None
+        return tuple(read_parts(d, content, where))
     if content is None:
-        return (), {"content": "null" if "content" in doc else "absent"}
+        return ()
     if content.__class__ is not dict:
         expected("a string or a list", content, where)
     # Some servers parse a JSON answer on the client's behalf.
-    return (Text(compact(content), at=where),), {"content": "object"}
+    return (Text(compact(content), at=where),)
 
 
-def write_content(d: OpenAIChat, blocks: Sequence[Block], spelled: Json, w: Writing) -> Json:
+def write_content(d: OpenAIChat, blocks: Sequence[Block], w: Writing) -> Json:
     """A string for one plain text, else a list; None where nothing is left."""
-    if spelled == "object" and len(blocks) == 1 and isinstance(blocks[0], Text):
-        return parse(blocks[0].text)
-    if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0], w.home):
+    if len(blocks) == 1 and is_plain_text(blocks[0], home=False):
         return blocks[0].text
-    parts = write_parts(d, blocks, w)
-    return parts or EMPTY.get(spelled)
+    return write_parts(d, blocks, w) or None
 
 
-def read_failed(
-    blocks: tuple[Block, ...], spelling: dict[str, Json]
-) -> tuple[bool, tuple[Block, ...]]:
+def read_failed(blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
     """A result that begins with the mark of an error is one; the mark goes."""
     if not blocks or not isinstance(first := blocks[0], Text):
         return False, blocks
     failed, text = unmark_error(first.text)
     if text is None and is_plain_text(first):
-        if len(blocks) > 1:
-            spelling["mark"] = "alone"
         return True, blocks[1:]
     if text is None or text == first.text:
         return False, blocks
     return bool(failed), (replace(first, text=text), *blocks[1:])
+
+
+def has_scheme(url: str) -> bool:
+    return "://" in url[:12]
 
 
 def url_of(source: Source) -> str | None:

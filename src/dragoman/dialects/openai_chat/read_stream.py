@@ -7,8 +7,8 @@ arguments are complete; what is open in the end ends there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -74,6 +74,8 @@ class UsualDelta(Struct, forbid_unknown_fields=True):
     role: str | None = None
     refusal: None = None
     tool_calls: list[UsualCall] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
 
 
 class UsualChoice(Struct, forbid_unknown_fields=True):
@@ -125,8 +127,7 @@ class Speaker:
         self.cites: list[Citation] = []  # those that came before the text
         self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
         self.blocks: list[tuple[dict[str, Json], Said]] = []  # LiteLLM's, and their words
-        self.doubled = False  # its fields have them again
-        self.reasoning: tuple[dict[str, Json], list[Said]] | None = None  # a part of the content
+        self.reasoning: list[tuple[dict[str, Json], Said]] | None = None  # a part of the content
         self.parts: list[Json] = []  # of the content, as they are
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.text: int | None = None  # the block of the content, open or closed
@@ -134,7 +135,6 @@ class Speaker:
         self.grown: dict[str | int, None] = {}  # what is open and may have come to its end since
         self.highest = -1  # the number of a call that has begun
         self.signed = False
-        self.heard = False  # there was a delta, or a message
 
 
 NESTED = (dict, list)
@@ -152,6 +152,9 @@ class ChatReader(StreamReader):
     dialect: OpenAIChat
     padding: ClassVar[str] = "obfuscation"
     """Random characters that hide how long a delta is."""
+    varying: ClassVar[Mapping[str, Any]] = {"obfuscation": str}
+    thinks_apart: ClassVar[bool] = True
+    """Whether a delta of reasoning means the same whatever came before it."""
 
     def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -167,29 +170,48 @@ class ChatReader(StreamReader):
             usual = decode_usual(data)
         except UNREADABLE:
             return self.read_with_care(frame)
-        if len(usual.choices) == 1:
-            same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
-                    usual.provider, usual.created)  # fmt: skip
-            if same == self.same:
-                choice = usual.choices[0]
-                speaker, delta = self.speakers.get(choice.index), choice.delta
-                if speaker is not None:
-                    text, calls = delta.content, delta.tool_calls
-                    if text and not calls and "content" in speaker.open:
-                        speaker.said["content"].add(text)
-                        return (Delta(speaker.open["content"], text),)
-                    if not text and calls and len(calls) == 1:
-                        call, number = calls[0], speaker.places.get(calls[0].index)
-                        if number is not None and number in speaker.open:
-                            speaker.arguments[number].add(call.function.arguments)
-                            speaker.grown[number] = None
-                            return (Delta(speaker.open[number], call.function.arguments),)
+        same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
+                usual.provider, usual.created)  # fmt: skip
+        if same == self.same and len(usual.choices) == 1:
+            choice = usual.choices[0]
+            speaker = self.speakers.get(choice.index)
+            found = None if speaker is None else self.more_of(speaker, choice.delta)
+            if found is not None:
+                index, text, said = found
+                said.add(text)
+                self.sink = said.add
+                return (Delta(index, text),)
         self.same = ()
         events = self.read_with_care(frame)
         if self.head is not None:
-            self.same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
-                         usual.provider, usual.created)  # fmt: skip
+            self.same = same
         return events
+
+    def more_of(self, speaker: Speaker, delta: UsualDelta) -> tuple[int, str, Said] | None:
+        """The open block that a delta adds to, the text, and where it is kept; None: with care."""
+        text, calls, opened = delta.content, delta.tool_calls, speaker.open
+        if delta.reasoning_content is not None or delta.reasoning is not None:
+            return self.more_reasoning(speaker, delta)
+        if text and not calls and "content" in opened:
+            return opened["content"], text, speaker.said["content"]
+        if not text and calls and len(calls) == 1:
+            number = speaker.places.get(calls[0].index)
+            if number is not None and number in opened:
+                speaker.grown[number] = None
+                return opened[number], calls[0].function.arguments, speaker.arguments[number]
+        return None
+
+    def more_reasoning(self, speaker: Speaker, delta: UsualDelta) -> tuple[int, str, Said] | None:
+        key, text = "reasoning_content", delta.reasoning_content
+        if text is None:
+            key, text = "reasoning", delta.reasoning
+        elif delta.reasoning is not None:
+            return None
+        silent = delta.content is None or delta.content == speaker.message.get("content") == ""
+        if not text or not silent or delta.tool_calls or not self.thinks_apart:
+            return None
+        index = speaker.open.get(key)
+        return None if index is None else (index, text, speaker.said[key])
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
         if frame[1].strip() == DONE:
@@ -216,7 +238,7 @@ class ChatReader(StreamReader):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
         if (found := error_beside(doc, choices, self.dialect.error_is_a_stop)) is not None:
             where, error = found
-            if where == "answer":
+            if where is None:
                 self.head |= error  # it stands there at rest as well
             events += self.fail(self.dialect.read_error(error))
         return events
@@ -236,9 +258,7 @@ class ChatReader(StreamReader):
         speaker = self.speakers.get(number)
         if speaker is None:
             speaker = self.speakers[number] = Speaker(number, self.whole)
-        delta = doc.get("delta")
-        speaker.heard = speaker.heard or delta is not None or doc.get("message") is not None
-        if delta is not None:
+        if (delta := doc.get("delta")) is not None:
             self.read_delta(speaker, as_dict(delta, f"{at}/delta"), f"{at}/delta", events)
         if doc.get("message").__class__ is dict:
             self.catch_up(speaker, doc["message"].get("content"), events)
@@ -275,11 +295,8 @@ class ChatReader(StreamReader):
                     message.setdefault(key, value)
                     if value == "":
                         message[key] = ""
-            elif key == "function_call":
-                if value is not None:
-                    self.read_legacy(speaker, as_dict(value, f"{at}/{key}"), events)
-                else:
-                    message.setdefault(key, None)
+            elif key == "function_call" and value is not None:
+                self.read_legacy(speaker, as_dict(value, f"{at}/{key}"), events)
             elif key == "annotations" and value.__class__ is list:
                 self.read_cited(speaker, value, events)
             elif key == "audio" and value.__class__ is dict:
@@ -335,29 +352,22 @@ class ChatReader(StreamReader):
             if speaker.reasoning is not None or speaker.parts:
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
-            spelled = gateways.read_part(self.dialect, part, "")
             at = f"/choices/{speaker.number}/message/content/0"
-            index = self.begin_block(speaker, REASONING, replace(hollow(spelled), at=at), events)
+            block = hollow(gateways.read_part(self.dialect, part, at))
+            index = self.begin_block(speaker, REASONING, block, events)
         if speaker.reasoning is None:
-            speaker.reasoning = ({}, [])
-        signed, said = speaker.reasoning
-        if "summary" in part:
-            signed.setdefault("items", [])
-        items = part.get("summary", [part])
-        for number, item in enumerate(items):
-            if number == len(said):
-                said.append(Said(self.whole))
-            if number == len(signed.get("items", said)):
-                signed["items"].append({})
+            speaker.reasoning = []
+        for number, item in enumerate(part.get("summary", [part])):
+            if number == len(speaker.reasoning):
+                speaker.reasoning.append(({}, Said(self.whole)))
+            known, said = speaker.reasoning[number]
+            known |= {k: v for k, v in item.items() if v is not None}
             if text := item["text"]:
-                said[number].add(text)
+                said.add(text)
                 place: Place = "summary" if "summary" in part else "text"
                 events.append(Delta(index, text, place, number))
-            if "items" in signed and "type" in item:
-                rest = {k: v for k, v in item.items() if k != "text"}
-                signed["items"][number] |= {k: v for k, v in rest.items() if v is not None}
-                if rest.get("signature"):
-                    events.append(Signed(index, Signature(rest["signature"], gateways.ISSUER)))
+            if item.get("signature"):
+                events.append(Signed(index, Signature(item["signature"], gateways.ISSUER)))
 
     def read_blocks(
         self, speaker: Speaker, delta: dict[str, Json], events: list[Event]
@@ -372,8 +382,7 @@ class ChatReader(StreamReader):
             del rest[gateways.TWIN]
             speaker.said.setdefault(gateways.TWIN, Said(self.whole)).add(words)
         if fields.__class__ is dict and fields.get(BLOCKS) == docs:
-            speaker.doubled = True
-            rest[gateways.FIELDS] = {k: v for k, v in fields.items() if k != BLOCKS}
+            rest[gateways.FIELDS] = {k: v for k, v in fields.items() if k != BLOCKS} or None
         return rest
 
     def read_block(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
@@ -386,7 +395,7 @@ class ChatReader(StreamReader):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             at = f"/choices/{speaker.number}/message/{BLOCKS}/{len(speaker.blocks)}"
-            read = gateways.read_block(self.dialect, doc, {}, at)
+            read = gateways.read_block(self.dialect, doc, at)
             block: Block = read if "data" in doc else hollow(read)
             index = self.begin_block(speaker, BLOCKS, block, events)
             speaker.blocks.append((dict(doc), Said(self.whole)))
@@ -442,7 +451,7 @@ class ChatReader(StreamReader):
             return Text("", at=at)
         if key == "refusal":
             return Refusal("", at=at)
-        return Reasoning(at=at, extras=self.dialect.respell(None, key=key))
+        return Reasoning(at=at, extras=self.dialect.respell(None, place=key))
 
     def begin_block(
         self, speaker: Speaker, key: str | int, block: Block, events: list[Event]
@@ -698,13 +707,9 @@ class ChatReader(StreamReader):
             message["content"] = self.content_in_parts(speaker, message["content"])
         if speaker.blocks:
             blocks = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
-            where = f"/choices/{speaker.number}/message"
-            self.supersede(message.get(BLOCKS), blocks, f"{where}/{BLOCKS}")
+            where = f"/choices/{speaker.number}/message/{BLOCKS}"
+            self.supersede(message.get(BLOCKS), blocks, where)
             message[BLOCKS] = blocks
-            if speaker.doubled:
-                fields = message.get(gateways.FIELDS) or {}
-                self.supersede(fields, {**fields, BLOCKS: blocks}, f"{where}/{gateways.FIELDS}")
-                message[gateways.FIELDS] = {**fields, BLOCKS: message[BLOCKS]}
         if speaker.annotations:
             message["annotations"] = list(speaker.annotations)
         if speaker.spoken:
@@ -719,20 +724,14 @@ class ChatReader(StreamReader):
             message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
-        if not speaker.heard and response.is_filtered(self.dialect, choice):
-            del choice["message"]
         return choice
 
     def content_in_parts(self, speaker: Speaker, text: Json) -> list[Json]:
         """Reasoning, then what came whole, then the text."""
-        parts: list[Json] = []
-        if speaker.reasoning is not None:
-            signed, said = speaker.reasoning
-            parts.append({"type": gateways.PART, "text": "".join(map(str, said))})
-            if "items" in signed:
-                items = zip(signed["items"], said, strict=False)
-                summary = [{"type": "summary_text", **item, "text": str(s)} for item, s in items]
-                parts[0] = {"type": gateways.PART, "summary": summary}
+        items = [{**item, "text": str(said)} for item, said in speaker.reasoning or ()]
+        parts: list[Json] = items  # a text is a part by itself
+        if speaker.reasoning is not None and not any(i["type"] == gateways.PART for i in items):
+            parts = [{"type": gateways.PART, "summary": items}]
         parts += speaker.parts
         return [*parts, {"type": "text", "text": text}] if text else parts
 

@@ -10,7 +10,7 @@ from ...core import fitting
 from ...core.fields import Field, Fields, flag, mapping, number, strings, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
-from ...core.reading import as_dict, as_str, maybe_bool, maybe_str, need_list
+from ...core.reading import as_dict, maybe_bool, maybe_str, need_list, need_str
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
+COUNTED: dict[str, Json] = {"include_usage": True}
 CALLING = frozenset({"tools", "functions", "tool_choice", "function_call", "parallel_tool_calls"})
 FIELDS = Fields(
     Field("max_tokens", whole, "max_completion_tokens", also=("max_tokens",), least=1),
@@ -74,9 +75,8 @@ def read_request(d: OpenAIChat, doc: Json) -> Request:
         tools = read_request_tools(d, doc, taken)
         choice = read_request_choice(d, doc, taken)
     params = d.read_params(doc, taken, spelling)
-    if params.stream and doc.get("stream_options") == {"include_usage": True}:
+    if params.stream and doc.get("stream_options") == COUNTED:
         taken.add("stream_options")
-        spelling["usage"] = True
     tree = Request(
         maybe_str(doc, "model", ""),
         tuple(messages),
@@ -106,9 +106,8 @@ def write_request(d: OpenAIChat, tree: Request, log: Ledger) -> Json:
     out["messages"] = d.write_history(tree.messages, w)
     if "response_format" in out and "json-word" in d.rules and not w.home:
         say_json(d, out, tree, log)
-    asks = d.spelling(tree).get("usage") if w.home else d.asks_for_usage
-    if tree.params.stream and asks:
-        out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
+    if tree.params.stream and d.asks_for_usage:
+        out["stream_options"] = dict(COUNTED)  # elsewhere, streams always count
     return d.emit(out, tree, log)
 
 
@@ -141,13 +140,13 @@ def read_messages(d: OpenAIChat, doc: Json) -> History:
         return History(tuple(d.read_history(doc, "")), dialect=d.name)
     doc = as_dict(doc, "")
     messages = d.read_history(need_list(doc, "messages", ""), "/messages")
-    extras = d.keep(doc, ("messages",), {"object": True})
+    extras = d.keep(doc, ("messages",)) or Extras(d.name)  # of a list there are none
     return History(tuple(messages), dialect=d.name, extras=extras)
 
 
 def write_messages(d: OpenAIChat, tree: History, log: Ledger) -> Json:
     messages = d.write_history(tree.messages, d.writing(log, tree.dialect))
-    if d.spelling(tree).get("object"):
+    if tree.extras is not None and d.is_home(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -167,10 +166,8 @@ def read_request_tools(
 def write_request_tools(
     d: OpenAIChat, out: dict[str, Json], tools: tuple[Tool, ...], w: Writing
 ) -> None:
-    docs = write_tool_list(d, tools, w)
-    legacy = bool(tools) and d.spelling(tools[0]).get("legacy")
-    if docs or w.home:
-        out["functions" if legacy else "tools"] = docs
+    if (docs := write_tool_list(d, tools, w)) or w.home:
+        out["tools"] = docs
 
 
 def read_request_choice(d: OpenAIChat, doc: dict[str, Json], taken: set[str]) -> ToolChoice | None:
@@ -179,14 +176,11 @@ def read_request_choice(d: OpenAIChat, doc: dict[str, Json], taken: set[str]) ->
     legacy = doc.get("function_call")
     if choice is None and legacy is not None and doc.get("functions") is not None:
         taken.add("function_call")
-        note = Extras(d.name, spelling={"legacy": True})
+        at = "/function_call"
         if legacy.__class__ is str:
-            said = d.read_choice(legacy, parallel, "/function_call")
-            return replace(said, extras=note)
-        name = as_str(as_dict(legacy, "/function_call").get("name"), "/function_call/name")
-        return ToolChoice(
-            "named", name, parallel=parallel, dialect=d.name, at="/function_call", extras=note
-        )
+            return d.read_choice(legacy, parallel, at)
+        name = need_str(as_dict(legacy, at), "name", at)
+        return ToolChoice("named", name, parallel=parallel, dialect=d.name, at=at)
     if choice is None and parallel is None:
         return None
     return d.read_choice(choice, parallel, "/tool_choice")
@@ -195,13 +189,8 @@ def read_request_choice(d: OpenAIChat, doc: dict[str, Json], taken: set[str]) ->
 def write_request_choice(
     d: OpenAIChat, out: dict[str, Json], choice: ToolChoice, w: Writing
 ) -> None:
-    if d.spelling(choice).get("legacy"):
-        name = {"name": choice.name}
-        out["function_call"] = choice.payload or (name if choice.mode == "named" else choice.mode)
-    else:
-        said = d.write_choice(choice, w)
-        if said is not None:
-            out["tool_choice"] = said
+    if (said := d.write_choice(choice, w)) is not None:
+        out["tool_choice"] = said
     if choice.parallel is not None and (w.home or not choice.parallel):
         out["parallel_tool_calls"] = choice.parallel
 

@@ -8,17 +8,10 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_dict,
-    maybe_number,
-    maybe_str,
-    need_dict,
-    need_list,
-)
+from ...core.reading import as_dict, maybe_dict, maybe_number, maybe_str, need_dict, need_list
 from ...core.turns import note_error_type
 from ...core.words import Stops
-from ...core.writing import Writing, drop_empty_texts, has_blank, is_empty_text
+from ...core.writing import Writing, drop_empty_texts, is_empty_text
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -38,6 +31,7 @@ from ...model import (
     ToolCall,
 )
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
+from . import parts
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -69,8 +63,7 @@ FILTERED: dict[str, Json] = {"role": "assistant", "content": None}
 ITEMIZED = frozenset({"openai-responses", "open-responses", "router-responses", "copilot"})
 NO_RESPONSE = "[No response generated]"
 UNDER_WAY = ("unfinished", "cancelled")
-EMPTY_KEYS = frozenset({"content", "refusal"})
-"""Where a text stands that is a string."""
+CHOICE_KEYS = frozenset({"index", "message", "finish_reason", "logprobs"})
 # https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage
 COUNTS = Counts(
     {
@@ -92,20 +85,17 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
         as_dict(choice, f"/choices/{index}")
         for index, choice in enumerate(need_list(doc, "choices", ""))
     ]
-    spelling: dict[str, Json] = {}
     failure, taken = None, RESPONSE_KEYS
     if (found := error_beside(doc, choices, d.error_is_a_stop)) is not None:
         place, error = found
-        failure, spelling["beside"] = d.read_error(error), place
-        if place.__class__ is int:
+        failure = d.read_error(error)
+        if place is None:
+            taken = RESPONSE_KEYS | {"error"}
+        elif choices[place].get("error"):
             choices[place] = {k: v for k, v in choices[place].items() if k != "error"}
             failure = replace(failure, at=f"/choices/{place}")
-        elif place == "answer":
-            taken = RESPONSE_KEYS | {"error"}
-    candidates = tuple(d.read_choice_of_answer(c, i) for i, c in enumerate(choices))
+    candidates = tuple([d.read_choice_of_answer(c, i) for i, c in enumerate(choices)])
     usage = maybe_dict(doc, "usage", "")
-    if doc.get("object") != "chat.completion":
-        spelling["object"] = doc.get("object")
     return Response(
         maybe_str(doc, "id", ""),
         maybe_str(doc, "model", ""),
@@ -115,19 +105,14 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
         failure=failure,
         service_tier=maybe_str(doc, "service_tier", ""),
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling),
+        extras=d.keep(doc, taken, {"beside": True} if failure is not None else None),
     )
 
 
 def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect, answer=True)
-    spelling = d.spelling(tree)
     out: dict[str, Json] = {}
     write_head(d, out, tree, w)
-    if "object" in spelling:
-        out["object"] = spelling["object"]
-        if out["object"] is None:
-            del out["object"]
     out["choices"] = [
         d.write_candidate(candidate, index, w) for index, candidate in enumerate(tree.candidates)
     ]
@@ -137,7 +122,7 @@ def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
     if tree.service_tier is not None:
         d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     if tree.failure is not None:
-        write_beside_answer(d, out, tree.failure, spelling["beside"], log)
+        out["error"] = d.write_error(tree.failure, log)["error"]
     return d.emit(out, tree, log)
 
 
@@ -152,16 +137,6 @@ def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger
             log.approximated("message.empty", candidate.message.at, why)
 
 
-def write_beside_answer(
-    d: OpenAIChat, out: dict[str, Json], failure: Failure, place: Json, log: Ledger
-) -> None:
-    """The error of an answer that failed half way, where it stood."""
-    if place == "answer":
-        out["error"] = d.write_error(failure, log)["error"]
-    elif place.__class__ is int:
-        out["choices"][place]["error"] = d.write_error(failure, log)["error"]
-
-
 def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) -> None:
     heads.put_id(d, out, tree, w, "chatcmpl-1")
     out["object"] = "chat.completion"
@@ -174,20 +149,7 @@ def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) 
 def write_candidate(d: OpenAIChat, candidate: Candidate, index: int, w: Writing) -> Json:
     message = d.write_answer(candidate, w)
     out: dict[str, Json] = {"index": index, "message": message}
-    out["finish_reason"] = d.stop_word(candidate, w)
-    if candidate.stop is None and w.home:
-        del out["finish_reason"]
-    if candidate.logprobs is not None:
-        out["logprobs"] = candidate.logprobs
-    elif not w.home:
-        out["logprobs"] = None
-    spelling = d.spelling(candidate)
-    if "message" in spelling and not candidate.message.content:
-        del out["message"]
-    if "index" in spelling:
-        out["index"] = spelling["index"]
-        if out["index"] is None:
-            del out["index"]
+    out |= {"finish_reason": d.stop_word(candidate, w), "logprobs": candidate.logprobs}
     return d.emit(out, candidate, w.log)
 
 
@@ -195,14 +157,7 @@ def write_answer(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
     message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
     doc = d.write_assistant(message, w)
     assert doc is not None  # a response may be empty
-    if not w.home:
-        doc.setdefault("refusal", None)
-    elif "refusal" in d.spelling(message):
-        doc["refusal"] = ""
-    if "role" in (spelling := d.spelling(message)) and w.home:
-        doc["role"] = spelling["role"]
-        if doc["role"] is None and not has_blank(message, "role"):
-            del doc["role"]
+    doc.setdefault("refusal", None)
     return doc
 
 
@@ -223,11 +178,8 @@ def as_read(d: OpenAIChat, candidate: Candidate) -> Message:
 
 def settle(d: OpenAIChat, message: Message, log: Ledger) -> Message:
     """A history holds no citations, and speech by its id. What servers added stays."""
-    extras = message.extras
-    if extras is not None and extras.blanks:
-        extras = replace(extras, blanks={})
     content = tuple(settle_block(d, block, log) for block in message.content)
-    return replace(message, content=content, extras=extras)
+    return replace(message, content=content)
 
 
 def settle_block(d: OpenAIChat, block: Block, log: Ledger) -> Block:
@@ -237,7 +189,7 @@ def settle_block(d: OpenAIChat, block: Block, log: Ledger) -> Block:
                 "text.citations", cite.at, f"{d.name} has no citations in the messages of a request"
             )
         return replace(block, citations=())
-    if isinstance(block, Media) and d.spelling(block).get("place") == "audio":
+    if isinstance(block, Media) and parts.place_of(d, block) == "audio":
         spoken = block.extras.fields.get("id") if block.extras else None
         if block.source.kind == "base64" and isinstance(spoken, str):
             log.dropped(
@@ -258,27 +210,14 @@ def is_failure(d: OpenAIChat, doc: dict[str, Json]) -> bool:
 def read_choice_of_answer(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
     at = f"/choices/{index}"
     if doc.get("message") is None and is_filtered(d, doc):
-        found = d.read_choice_of_answer({**doc, "message": FILTERED}, index)
-        message = replace(found.message, at=at)
-        blanks = {"message": None} if "message" in doc else {}
-        said = d.respell(found.extras, message=None)
-        said = replace(said, blanks=said.blanks | blanks)
-        return replace(found, message=message, extras=said)
-    message = d.read_assistant(need_dict(doc, "message", at), f"{at}/message")
-    message = without_empty_texts(d, message)
-    if (role := maybe_str(doc["message"], "role", message.at)) != "assistant":
-        message = Message(
-            "assistant", message.content, message.name, at=message.at,
-            extras=d.respell(message.extras, role=role)
-        )  # fmt: skip
-    spelling: dict[str, Json] = {}
-    if doc.get("index").__class__ is not int or doc["index"] != index:
-        spelling["index"] = doc.get("index")
-    word = maybe_str(doc, "finish_reason", at)
-    stop = d.stop_of(word, message)
-    taken = ("index", "message", "finish_reason", "logprobs")
-    kept = d.keep(doc, taken, spelling)
-    return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
+        said, where = FILTERED, at
+    else:
+        said, where = need_dict(doc, "message", at), f"{at}/message"
+    message = without_empty_texts(d.read_assistant(said, where))
+    maybe_str(said, "role", message.at)
+    stop = d.stop_of(maybe_str(doc, "finish_reason", at), message)
+    extras = d.keep(doc, CHOICE_KEYS)
+    return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
 
 
 def is_filtered(d: OpenAIChat, doc: dict[str, Json]) -> bool:
@@ -287,15 +226,12 @@ def is_filtered(d: OpenAIChat, doc: dict[str, Json]) -> bool:
     return word.__class__ is str and d.stops.meanings.get(word) == "filter"
 
 
-def without_empty_texts(d: OpenAIChat, message: Message) -> Message:
+def without_empty_texts(message: Message) -> Message:
     """``"content": ""`` says no more than null: many servers put it beside calls."""
-    blocks = message.content
-    empty = [block.at[len(message.at) + 1 :] for block in blocks if is_empty_text(block)]
-    if not empty or not set(empty) <= EMPTY_KEYS:
-        return message
-    content = tuple(block for block in blocks if not is_empty_text(block))
-    spelling = dict.fromkeys(empty, "empty")
-    return replace(message, content=content, extras=d.respell(message.extras, **spelling))
+    content = [block for block in message.content if not is_empty_text(block)]
+    if len(content) == len(message.content):
+        return message  # as most are
+    return replace(message, content=tuple(content))
 
 
 def holds_failure(d: OpenAIChat, tree: Response) -> bool:
@@ -304,24 +240,20 @@ def holds_failure(d: OpenAIChat, tree: Response) -> bool:
 
 def read_error(d: OpenAIChat, doc: Json) -> Failure:
     if doc.__class__ is str:
-        return Failure("other", doc, dialect=d.name, extras=Extras(d.name, spelling={"whole": 1}))
+        return Failure("other", doc, dialect=d.name)
     doc = as_dict(doc, "")
     inner = doc.get("error")
     if inner.__class__ is not dict:
-        key = next((k for k in WORDS if doc.get(k).__class__ is str), None)
-        words = "" if key is None else doc[key]
-        rest = {k: v for k, v in doc.items() if k != key}
-        extras = Extras(d.name, rest, spelling={"bare": doc})
-        kind = d.errors.get(words, "other")
-        return Failure(kind, words, dialect=d.name, extras=extras)
+        key = next((k for k in WORDS if doc.get(k).__class__ is str), "")
+        words = doc[key] if key else ""
+        extras = d.keep(doc, (key,) if key else ())
+        return Failure(d.errors.get(words, "other"), words, dialect=d.name, extras=extras)
     known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
     said = {k: inner[k] for k in known}
-    spelling: dict[str, Json] = {"has": list(known)}
     status = inner.get("code")
     number = STATUS.get(status) if status.__class__ is int else None
     kind = error_kind(d, said, number)
     if number is not None and number == kind:  # else it says something else than the words
-        spelling["status"] = status
         known.append("code")
     return Failure(
         kind,
@@ -330,7 +262,7 @@ def read_error(d: OpenAIChat, doc: Json) -> Failure:
         said.get("code"),
         said.get("param"),
         dialect=d.name,
-        extras=d.keep(doc, (), spelling, partly={"error": known}),
+        extras=d.keep(doc, (), partly={"error": known}),
     )
 
 
@@ -343,21 +275,14 @@ def error_kind(d: OpenAIChat, said: dict[str, str], status: ErrorKind | None) ->
 
 
 def write_error(d: OpenAIChat, tree: Failure, log: Ledger) -> Json:
-    spelling = d.spelling(tree)
-    if spelling.get("whole"):
-        return tree.message
-    if "bare" in spelling:
-        return spelling["bare"]
     home = d.is_home(tree.dialect)
     inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
     inner |= {"param": tree.param, "code": tree.code}
-    if home:
-        inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
-        if "status" in spelling:
-            inner["code"] = spelling["status"]
-    else:
+    if not home:
         d.write_error_words(inner, tree, log)
         d.note_error(tree, log)
+    elif d.read_error({"error": inner}).kind != tree.kind:  # a status told it, or a message
+        inner["type"] = d.error_types.get(tree.kind)
     out = d.emit({"error": inner}, tree, log)
     said, code = out["error"], inner.get("code")
     if d.says_status and not home and said.__class__ is dict and said["code"] != code:
@@ -386,18 +311,19 @@ def write_error_words(d: OpenAIChat, inner: dict[str, Json], tree: Failure, log:
 
 def error_beside(
     doc: dict[str, Json], choices: list[dict[str, Json]], is_stop: bool
-) -> tuple[int | str, Json] | None:
+) -> tuple[int | None, Json] | None:
     """The error that some servers put beside the choices, or into one, or only name there
     (unless that is a usual way to stop).
 
-    Where it stands (the number of a choice, beside them all, or nowhere), and the error.
+    The number of the choice, if it is one that has or names it, and the error.
     https://openrouter.ai/docs/api-reference/errors#streaming-error-handling
     """
     if doc.get("error"):
-        return "answer", {"error": doc["error"]}
+        return None, {"error": doc["error"]}
     for number, choice in enumerate(choices):
         if choice.get("error"):
             return number, {"error": choice["error"]}
-    if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
-        return "word", {"error": {"message": ENDED_IN_ERROR, "type": "server_error"}}
+    for number, choice in enumerate(choices):
+        if choice.get("finish_reason") == "error" and not is_stop:
+            return number, {"error": {"message": ENDED_IN_ERROR, "type": "server_error"}}
     return None

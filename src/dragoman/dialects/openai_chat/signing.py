@@ -23,46 +23,39 @@ if TYPE_CHECKING:
     from . import OpenAIChat
 
 
+FIELDS = "provider_specific_fields"
+# Where LiteLLM has the signature of a call (or of its function, or of both), and of a message.
+ONE, SEVERAL = "thought_signature", "thought_signatures"
 KEY = "extra_content"
 VENDORS = ("google", "vertex")
 ISSUER = "google"
 SIGNED = {vendor: only(vendor) for vendor in VENDORS}
-PLAIN_SIGNATURE = only("thought_signature")
+PLAIN_SIGNATURE = only(ONE)
 
 B = TypeVar("B", bound=Text | ToolCall)
 
 
-FIELDS = "provider_specific_fields"
-# Where LiteLLM says who signed: the place -> the key there.
-PLACES = {
-    "call": "thought_signature",
-    "function": "thought_signature",
-    "both": "thought_signature",
-    "message": "thought_signatures",
-}
-
-
 def taken_of(place: str) -> tuple[list[str], dict[str, Json]]:
     """The keys that a signature takes, and the objects of which it takes a part."""
-    if place not in PLACES:
+    if place in VENDORS:
         return [KEY], {}
-    within: dict[str, Json] = {FIELDS: (PLACES[place],)}
+    fields: dict[str, Json] = {FIELDS: (SEVERAL if place == "message" else ONE,)}
     if place == "function":
-        return [], {"function": within}
-    return [], within | ({"function": within} if place == "both" else {})
+        return [], {"function": fields}
+    return [], fields | ({"function": fields} if place == "both" else {})
 
 
 def litellm_signature(doc: dict[str, Json]) -> tuple[str, str] | None:
     """Where LiteLLM says how a call or a message was signed, and how."""
     fields, function = doc.get(FIELDS), doc.get("function")
     inner = function.get(FIELDS) if function.__class__ is dict else None
-    known = [f.get("thought_signature") if f.__class__ is dict else None for f in (fields, inner)]
+    known = [f.get(ONE) if f.__class__ is dict else None for f in (fields, inner)]
     call, own = (s if s.__class__ is str and s else None for s in known)
     if call:
         return ("both" if call == own else "call"), call
     if own:
         return "function", own
-    several = fields.get("thought_signatures") if fields.__class__ is dict else None
+    several = fields.get(SEVERAL) if fields.__class__ is dict else None
     if several.__class__ is list and len(several) == 1:
         if several[0].__class__ is str and several[0]:
             return "message", several[0]
@@ -77,24 +70,20 @@ def signature_of(doc: dict[str, Json]) -> tuple[str, str] | None:
     for vendor in VENDORS:
         inner = extra.get(vendor)
         if inner.__class__ is dict and PLAIN_SIGNATURE(inner) and SIGNED[vendor](extra):
-            signature = inner.get("thought_signature")
+            signature = inner.get(ONE)
             if signature.__class__ is str and signature:
                 return vendor, signature
     return None
 
 
-def unsigned(block: B, spelling: str) -> B:
-    """A block without its signature, and without how that was spelled."""
-    extras = block.extras
-    if extras is None:
-        return block
-    rest = {k: v for k, v in extras.spelling.items() if k != spelling}
-    if not (extras.fields or extras.blanks or rest):
-        return replace(block, extras=None)
-    return replace(block, extras=replace(extras, signature=None, spelling=rest))
+def unsigned(block: B) -> B:
+    """A block without its signature."""
+    assert block.extras is not None
+    return replace(block, extras=replace(block.extras, signature=None))
 
 
 def signed(d: OpenAIChat, extras: Extras | None, found: tuple[str, str]) -> Extras:
+    """Extras with a signature; where LiteLLM or Vertex have it, they want it back."""
     vendor, signature = found
     if vendor != VENDORS[0]:
         extras = d.respell(extras, vendor=vendor)
@@ -124,14 +113,10 @@ def write_signature(d: OpenAIChat, out: dict[str, Json], block: B, w: Writing) -
     if not w.home and not (d.has_signatures and w.signed and signature.issuer == ISSUER):
         return block  # as it is lost, so will be said
     vendor = d.spelling(block).get("vendor", VENDORS[0])
-    if vendor not in PLACES:
-        out[KEY] = {vendor: {"thought_signature": signature.data}}
-        return unsigned(block, "vendor")
-    said: dict[str, Json] = {
-        PLACES[vendor]: [signature.data] if vendor == "message" else signature.data
-    }
-    if vendor != "function":
-        out[FIELDS] = said
-    if vendor in ("function", "both"):
-        out["function"][FIELDS] = said
-    return unsigned(block, "vendor")
+    if vendor in VENDORS:
+        out[KEY] = {vendor: {ONE: signature.data}}
+    elif isinstance(block, ToolCall):
+        out[FIELDS] = {ONE: signature.data}
+    else:
+        out[FIELDS] = {SEVERAL: [signature.data]}
+    return unsigned(block)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ...core.reading import (
     as_dict,
     as_list,
@@ -16,6 +14,7 @@ from ...core.reading import (
     need_str,
     only,
 )
+from ...core.resuming import read_once, write_once
 from ...core.writing import Writing, parameters
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
@@ -52,6 +51,7 @@ def write_tools(d: OpenAIChat, tree: Toolbox, log: Ledger) -> Json:
     return write_tool_list(d, tree.tools, d.writing(log, tree.dialect))
 
 
+@read_once
 def read_tool_list(d: OpenAIChat, docs: Json, at: str) -> tuple[Tool, ...]:
     out: list[Tool] = []
     for index, doc in enumerate(as_list(docs, at)):
@@ -62,6 +62,7 @@ def read_tool_list(d: OpenAIChat, docs: Json, at: str) -> tuple[Tool, ...]:
     return tuple(out)
 
 
+@write_once
 def write_tool_list(d: OpenAIChat, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
     return [d.write_tool(tool, w) for tool in tools]
 
@@ -78,12 +79,9 @@ def read_tool(d: OpenAIChat, doc: dict[str, Json], at: str) -> Tool:
     kind = maybe_str(doc, "type", at)
     if kind == "custom" and doc.get("custom").__class__ is dict:
         return read_custom(d, doc, at)
-    if doc.get("function").__class__ is dict:
-        spelling: dict[str, Json] = {} if kind == "function" else {"type": kind}
-        if kind == "function" and PLAIN_TOOL(doc):
-            return read_function(d, doc["function"], f"{at}/function", None, at)
-        extras = d.keep(doc, ("type", "function"), spelling)
-        return read_function(d, doc["function"], f"{at}/function", extras, at)
+    if function.__class__ is dict:
+        extras = d.keep(doc, ("type",), partly={"function": FUNCTION_KEYS})
+        return read_function(function, f"{at}/function", at, extras)
     if kind is None or kind == "function":
         need_dict(doc, "function", at)
     # A tool that only some compatible server knows.
@@ -99,9 +97,10 @@ def write_tool(d: OpenAIChat, tool: Tool, w: Writing) -> Json:
     if tool.description is not None:
         inner["description"] = tool.description
     if tool.kind == "custom":
-        out: dict[str, Json] = {"type": "custom", "custom": inner}
-        write_format(d, inner, tool)
-        return d.emit(out, tool, w.log)
+        if (grammar := tool.grammar) is not None:
+            g = {"syntax": grammar.syntax, "definition": grammar.definition}
+            inner["format"] = {"type": "grammar", "grammar": g}
+        return d.emit({"type": "custom", "custom": inner}, tool, w.log)
     if tool.schema is not None:
         inner["parameters"] = tool.schema
         if not w.home and tool.schema.__class__ is not dict:
@@ -112,50 +111,15 @@ def write_tool(d: OpenAIChat, tool: Tool, w: Writing) -> Json:
         inner["parameters"], strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
     if strict is not None:
         inner["strict"] = strict
-    out = {"type": "function", "function": inner}
-    if tool.extras is None or d.is_mute(tool.extras):
-        return out
-    if "type" in (spelling := d.spelling(tool)):
-        out["type"] = spelling["type"]
-        if out["type"] is None:
-            del out["type"]
-    if spelling.get("legacy"):
-        return d.emit(inner, tool, w.log)
-    return d.emit(out, tool, w.log)
+    return d.emit({"type": "function", "function": inner}, tool, w.log)
 
 
-def write_format(d: OpenAIChat, inner: dict[str, Json], tool: Tool) -> None:
-    spelling = d.spelling(tool)
-    if tool.grammar is not None:
-        g = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
-        flat = spelling.get("flat")
-        inner["format"] = {"type": "grammar", **(g if flat else {"grammar": g})}
-    elif "format" in spelling:
-        inner["format"] = spelling["format"]
-
-
-def read_function(
-    d: OpenAIChat, doc: dict[str, Json], where: str, extras: Extras | None, at: str
-) -> Tool:
-    """The function of a tool; what only this dialect knows of it is kept under its name."""
-    schema = doc.get("parameters")
-    rest = d.keep(doc, FUNCTION_KEYS)
-    if rest is not None and where == at:  # a function from before there were tools
-        extras = replace(rest, spelling=extras.spelling if extras else {})
-    elif rest is not None:
-        spelling = extras.spelling if extras else {}
-        fields = dict(extras.fields if extras else {})
-        blanks = dict(extras.blanks if extras else {})
-        if rest.fields:
-            fields["function"] = rest.fields
-        if rest.blanks:
-            blanks["function"] = rest.blanks
-        inner = ("function",) if rest.fields else ()
-        extras = Extras(d.name, fields, blanks, spelling, inner)
+def read_function(doc: dict[str, Json], where: str, at: str, extras: Extras | None) -> Tool:
+    """The function of a tool."""
     return Tool(
         need_str(doc, "name", where),
         maybe_str(doc, "description", where),
-        schema,
+        doc.get("parameters"),
         strict=maybe_bool(doc, "strict", where),
         at=at,
         extras=extras,
@@ -167,37 +131,31 @@ def read_custom(d: OpenAIChat, doc: dict[str, Json], at: str) -> Tool:
     custom = doc["custom"]
     where = f"{at}/custom"
     form = custom.get("format")
-    grammar = None
-    spelling: dict[str, Json] = {}
+    grammar, taken = None, CUSTOM_KEYS
     if form.__class__ is dict and form.get("type") == "grammar":
         inner = form.get("grammar")
-        flat = inner.__class__ is not dict
-        holder = as_dict(form if flat else inner, f"{where}/format")
+        if inner.__class__ is not dict:
+            inner, taken = form, FLAT_KEYS
         grammar = Grammar(
-            need_str(holder, "syntax", f"{where}/format"),
-            need_str(holder, "definition", f"{where}/format"),
+            need_str(inner, "syntax", f"{where}/format"),
+            need_str(inner, "definition", f"{where}/format"),
         )
-        spelling = {"flat": True} if flat else {}
-    taken = FLAT_KEYS if "flat" in spelling else CUSTOM_KEYS
-    if form == {"type": "text"}:  # the default
-        spelling = {"format": form}
-    elif grammar is None:
+    elif form != {"type": "text"}:  # the default
         taken = {key: () for key in taken if key != "format"}
-    extras = d.keep(doc, ("type",), spelling, partly={"custom": taken})
     return Tool(
         need_str(custom, "name", where),
         maybe_str(custom, "description", where),
         kind="custom",
         grammar=grammar,
         at=at,
-        extras=extras,
+        extras=d.keep(doc, ("type",), partly={"custom": taken}),
     )
 
 
 def read_legacy_tools(d: OpenAIChat, docs: Json) -> tuple[Tool, ...]:
-    legacy = Extras(d.name, spelling={"legacy": True})
+    """Functions from before there were tools."""
     return tuple(
-        read_function(d, as_dict(doc, at), at, legacy, at)
+        read_function(as_dict(doc, at), at, at, d.keep(doc, FUNCTION_KEYS))
         for index, doc in enumerate(as_list(docs, "/functions"))
         if (at := f"/functions/{index}")
     )
@@ -227,7 +185,6 @@ def read_choice(d: OpenAIChat, doc: Json, parallel: bool | None, at: str) -> Too
     inner = doc.get(key)
     if inner.__class__ is not dict or kind not in ("function", "custom", None):
         return ToolChoice(payload=doc, parallel=parallel, dialect=d.name, at=at)
-    spelling: dict[str, Json] | None = None if kind else {"type": None}
     return ToolChoice(
         "named",
         need_str(inner, "name", f"{at}/{key}"),
@@ -235,7 +192,7 @@ def read_choice(d: OpenAIChat, doc: Json, parallel: bool | None, at: str) -> Too
         parallel=parallel,
         dialect=d.name,
         at=at,
-        extras=d.keep(doc, ("type",), spelling, partly={key: ("name",)}),
+        extras=d.keep(doc, ("type",), partly={key: ("name",)}),
     )
 
 
@@ -247,10 +204,8 @@ def write_choice(d: OpenAIChat, choice: ToolChoice, w: Writing) -> Json | None:
         return None
     if w.home and d.can.freeform != "native":
         choice = freeform.as_function(choice, True)
-    spelling = d.spelling(choice)
     if choice.allowed is not None:
-        function = [{"type": "function", "function": {"name": n}} for n in choice.allowed]
-        tools = spelling.get("tools", function)
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
         inner = {"mode": choice.mode, "tools": tools}
         return d.emit({"type": "allowed_tools", "allowed_tools": inner}, choice, w.log)
     if choice.mode != "named":
@@ -258,8 +213,6 @@ def write_choice(d: OpenAIChat, choice: ToolChoice, w: Writing) -> Json | None:
         return choice.mode
     key = "custom" if choice.kind == "custom" else "function"
     out: dict[str, Json] = {"type": key, key: {"name": w.tool_name(choice.name or "", choice.at)}}
-    if "type" in spelling:
-        del out["type"]
     return d.emit(out, choice, w.log)
 
 
@@ -275,16 +228,13 @@ def read_allowed(d: OpenAIChat, doc: dict[str, Json], parallel: bool | None, at:
     names = [name for tool in tools if (name := name_in(tool)) is not None]
     if mode not in ("auto", "required") or len(names) != len(tools):
         return ToolChoice(payload=doc, parallel=parallel, dialect=d.name, at=at)
-    spelling = None
-    if tools != [{"type": "function", "function": {"name": name}} for name in names]:
-        spelling = {"tools": tools}
     return ToolChoice(
         mode,
         allowed=tuple(names),
         parallel=parallel,
         dialect=d.name,
         at=at,
-        extras=d.keep(doc, ("type",), spelling, partly={"allowed_tools": ("mode", "tools")}),
+        extras=d.keep(doc, ("type",), partly={"allowed_tools": ("mode", "tools")}),
     )
 
 

@@ -9,7 +9,8 @@ bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,14 +23,15 @@ from ...core.reading import maybe_int
 from ...core.writing import Writing
 from ...dialect import Dialect, Problem
 from ...ledger import Ledger
-from ...lint.rules import lay_open
-from ...model import Extras, Json, OutputFormat, Request, Thinking
+from ...lint.rules import lay_open, within
+from ...model import Json, Node, OutputFormat, Request, Thinking
 from .._model_rules import chat_model
 from .._openai import short_user
 from . import OpenAIChat
 from .parts import AUDIO_SYNONYMS
 from .request import FIELDS
 
+N = TypeVar("N", bound=Node)
 OMITTED = "omitted"
 USER = Field("user_id", text, "user", also=("safety_identifier",), fit=short_user)
 
@@ -69,7 +71,7 @@ class Compatible(OpenAIChat):
     serves: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
-    rules: ClassVar[dict[str, str]] = {}
+    rules: ClassVar[dict[str, str]] = {"range": "A number is in the range that the API documents."}
     thinking_key = "reasoning_content"
     can = replace(
         OpenAIChat.can,
@@ -97,16 +99,21 @@ class Compatible(OpenAIChat):
     """Keys and values that hide the reasoning; the first is what is said."""
 
     def is_bare(self, form: OutputFormat, w: Writing) -> bool:
-        """Whether a schema from elsewhere has nothing to it, not even the name that it needs."""
-        if form.kind != "schema" or form.schema.__class__ is not dict or w.home:
+        """Whether a schema has nothing to it, not even the name that it needs."""
+        if form.kind != "schema" or form.schema.__class__ is not dict:
+            return False
+        if w.home and form.extras is not None and form.extras.fields:
             return False
         return not any(x is not None for x in (form.name, form.description, form.strict))
 
     def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
-        """The rules of OpenAI are not theirs; what a model refuses, it refuses here as well."""
-        if facet != "request" or not self.vendor:
+        """The rules of OpenAI are not theirs, but for the ranges that the table of a variant has;
+        what a model refuses, it refuses here as well."""
+        if facet != "request":
             return iter(())
-        return chat_model(lay_open(doc, facet, models), self.vendor)
+        page = lay_open(doc, facet, models)
+        told = chat_model(page, self.vendor) if self.vendor else ()
+        return chain(within(self.fields)(page), told)
 
     # -- how to think -----------------------------------------------------------------------
 
@@ -117,12 +124,10 @@ class Compatible(OpenAIChat):
             taken.add(self.budget_key)
             said = said or Thinking(at=f"/{self.budget_key}")
             said = replace(said, mode=said.mode or "on", budget=budget)
-        for place, (key, hidden) in enumerate(self.hiding.items()):
+        for key, hidden in self.hiding.items():
             if doc.get(key).__class__ is hidden.__class__ and doc[key] == hidden:
                 taken.add(key)
-                said = said or Thinking(at=f"/{key}")
-                extras = self.respell(said.extras, hidden=key) if place else said.extras
-                return replace(said, display=OMITTED, extras=extras)
+                return replace(said or Thinking(at=f"/{key}"), display=OMITTED)
         return said
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
@@ -131,7 +136,7 @@ class Compatible(OpenAIChat):
             mode = None if config.mode == "on" else config.mode  # it goes without saying
             config = replace(config, mode=mode, budget=None)
         if self.hiding and config.display == OMITTED:
-            key = self.spelling(config).get("hidden") or next(iter(self.hiding))
+            key = next(iter(self.hiding))
             out[key] = self.hiding[key]
             config = replace(config, display=None)
         super().write_effort(out, config, w)
@@ -143,6 +148,7 @@ CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
 class Continuing(Compatible):
     """Servers that go on with the last turn where they are told to."""
 
+    windows = False  # what they are told of the last turn does not stand in it
     goes_on: ClassVar[bool] = False
     """Whether the server goes on with the assistant's last turn though nobody told it to."""
 
@@ -150,30 +156,41 @@ class Continuing(Compatible):
         tree = super().read_request(doc)
         if not tree.messages or not is_begun(tree.messages[-1]):
             return tree
-        extras = tree.extras or Extras(self.name)
-        said = extras.fields
+        said = {} if tree.extras is None else tree.extras.fields
         if self.goes_on and CONTINUE not in said:
-            return replace(tree, prefill=True, extras=self.respell(extras, untold=True))
+            return replace(tree, prefill=True)
         if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
             return tree
-        rest = {k: v for k, v in said.items() if k not in (CONTINUE, PROMPT)}
-        extras = self.respell(replace(extras, fields=rest), prompt=PROMPT in said)
-        return replace(tree, prefill=True, extras=extras)
+        return without_fields(replace(tree, prefill=True), CONTINUE, PROMPT)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         out: Json = super().write_request(replace(tree, prefill=None), log)
-        spelling, begun = self.spelling(tree), ends_begun(out["messages"])
         always = self.goes_on and not self.is_home(tree.dialect)
-        if continues(self, tree, begun, always, log) and "untold" not in spelling:
-            out[CONTINUE] = True
-            if spelling.get("prompt", True):
-                out[PROMPT] = False  # the two exclude each other
+        if continues(self, tree, ends_begun(out["messages"]), always, log):
+            out |= {CONTINUE: True, PROMPT: False}  # the two exclude each other
         return out
+
+
+def without_fields(node: N, *keys: str) -> N:
+    """A node without some of its unknown fields, which are known after all."""
+    if node.extras is None:
+        return node
+    rest = {key: value for key, value in node.extras.fields.items() if key not in keys}
+    return replace(node, extras=replace(node.extras, fields=rest))
+
+
+def prefixed(tree: Request) -> Request:
+    """A request whose last message says ``prefix``: the model goes on with it."""
+    last = tree.messages[-1] if tree.messages else None
+    if last is None or last.extras is None or last.extras.fields.get("prefix") is not True:
+        return tree
+    messages = (*tree.messages[:-1], without_fields(last, "prefix"))
+    return replace(tree, messages=messages, prefill=True)
 
 
 def continues(to: Dialect, tree: Request, begun: bool, always: bool, log: Ledger) -> bool:
     """Whether the model is told to continue the last message, and that is there."""
-    if tree.prefill and not begun:
+    if tree.prefill and tree.messages and not begun:
         to.omit_prefill(tree.messages[-1], log)
     elif always and begun and not tree.prefill:
         to.continue_message(tree.messages[-1], log)

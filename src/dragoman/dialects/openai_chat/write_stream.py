@@ -11,23 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from ...core.reading import (
-    encode,
-)
+from ...core.reading import encode
 from ...core.writing import is_blank, joint
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Citation,
-    Json,
-    Reasoning,
-    Refusal,
-    Text,
-    ToolCall,
-)
+from ...model import Block, Citation, Json, Reasoning, Refusal, Text, ToolCall
 from ...streams.base import FunctionsOnly, InTurns
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from ...streams.splicing import Splice, between, silent
 from . import assistant, gateways
+from .parts import place_of
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -62,6 +54,27 @@ class ChatSpoken:
         self.last = ""
         self.citations: list[Citation] = []
 
+    def add(self, text: str) -> None:
+        self.length += len(text)
+        self.last = text
+
+
+class Own:
+    """Reasoning in LiteLLM's blocks or in a part of the content, which is said when it is whole."""
+
+    def __init__(self, number: int, place: str, block: Reasoning) -> None:
+        self.number = number
+        self.place = place
+        self.block = block
+        self.texts: dict[tuple[str, int], str] = {}
+
+    def whole(self) -> Reasoning:
+        content, summary = (
+            tuple(text for (place, _), text in self.texts.items() if place == name)
+            for name in ("text", "summary")
+        )
+        return replace(self.block, content=content, summary=summary)
+
 
 class ChatWriter(FunctionsOnly, InTurns):
     dialect: OpenAIChat
@@ -80,15 +93,13 @@ class ChatWriter(FunctionsOnly, InTurns):
         self.thinking: dict[int, tuple[ChatVoice, str]] = {}  # reasoning without a word so far
         self.texts: dict[int, ChatSpoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
-        self.own: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning in a shape of its own
+        self.own: dict[int, Own] = {}  # reasoning in a shape of its own
         self.mute: set[int] = set()  # open calls of functions that have no arguments yet
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
-        doc.pop("choices", None)
-        doc.pop("usage", None)
-        if not self.home:
-            doc.pop("service_tier", None)  # which one served is known in the end
+        for key in ("choices", "usage", "service_tier"):  # which one served is known in the end
+            doc.pop(key, None)
         doc["object"] = "chat.completion.chunk"
         self.head = doc
         return b""  # a chunk without choices says something else
@@ -106,14 +117,14 @@ class ChatWriter(FunctionsOnly, InTurns):
         if voice.begun:
             return voice, b""
         voice.begun = True
-        delta: dict[str, Json] = {"role": "assistant"}
-        if not self.home:
-            delta |= {"content": None, "refusal": None}
         # OpenAI's client takes no candidate before the one with the next lower index.
-        before = self.voice(number - 1)[1] if number and not self.home else b""
+        before = self.voice(number - 1)[1] if number else b""
+        delta = {"role": "assistant", "content": None, "refusal": None}
         return voice, before + self.chunk(number, delta)
 
     def open(self, event: Open) -> bytes:
+        if event.candidate and self.dialect.can.candidates == 1:
+            return b""  # the ledger reports it as dropped
         voice, begun = self.voice(event.candidate)
         block, index, number = event.block, event.index, event.candidate
         key = self.key_of(block)
@@ -135,46 +146,28 @@ class ChatWriter(FunctionsOnly, InTurns):
 
     def is_in_its_own_shape(self, block: Reasoning) -> bool:
         """Whether reasoning stands in LiteLLM's blocks or in a part of the content."""
-        spelling = self.dialect.spelling(block)
-        return "blocks" in spelling or "part" in spelling
+        return place_of(self.dialect, block) in (gateways.BLOCKS, "content")
 
     def open_own(self, event: Open, block: Reasoning, voice: ChatVoice) -> bytes:
-        number, spelling = event.candidate, self.dialect.spelling(block)
-        if self.must_wait(event, (number, gateways.BLOCKS)):
-            return b""
-        self.own[event.index] = (number, spelling)
-        voice.said |= {gateways.BLOCKS, *filter(None, (spelling.get("twin"),))}
-        if "part" in spelling:
-            voice.said.add("content")
-        if spelling.get("blocks") == "redacted_thinking" and block.signature is not None:
-            return self.add_signature(Signed(event.index, block.signature))  # it comes whole
+        place = place_of(self.dialect, block) or ""
+        if not self.must_wait(event, (event.candidate, gateways.BLOCKS)):
+            self.own[event.index] = Own(event.candidate, place, block)
+            voice.said |= {place, gateways.TWIN} if place == gateways.BLOCKS else {place}
         return b""
 
-    def say_own(self, index: int, text: str, part: int, signature: str | None = None) -> bytes:
-        number, spelling = self.own[index]
-        signed = {} if signature is None else {"signature": signature}
-        if "blocks" in spelling:
-            doc: dict[str, Json] = {"type": "thinking", "thinking": text, **signed}
-            twin = {gateways.TWIN: text} if "twin" in spelling and text else {}
-            return self.chunk(number, {**twin, gateways.BLOCKS: [doc]})
-        if not spelling["part"]:
-            return self.chunk(number, {"content": [{"type": gateways.PART, "text": text}]})
-        before = [{"type": "summary_text", "text": ""}] * part
-        item = {"type": "summary_text", "text": text, **signed}
-        whole = {"type": gateways.PART, "summary": [*before, item]}
-        return self.chunk(number, {"content": [whole]})
+    def say_own(self, own: Own) -> bytes:
+        delta: dict[str, Json] = {}
+        if own.place == gateways.BLOCKS:
+            gateways.write_block(self.dialect, delta, own.whole(), self.aside)
+        else:
+            delta["content"] = [gateways.write_part(own.whole())]
+        return self.chunk(own.number, delta)
 
     def add_signature(self, event: Signed) -> bytes:
-        if event.index not in self.own:
+        if (own := self.own.get(event.index)) is None:
             return self.wait(event)
-        number, spelling = self.own[event.index]
-        if spelling.get("blocks") == "redacted_thinking":
-            doc = {"type": "redacted_thinking", "data": event.signature.data}
-            return self.chunk(number, {gateways.BLOCKS: [doc]})
-        spelled = spelling.get("part")
-        items = spelled[0] if spelled else []
-        place = next((n for n, item in enumerate(items) if item.get("signature")), 0)
-        return self.say_own(event.index, "", place, event.signature.data)
+        own.block = replace(own.block, signature=event.signature)
+        return b""
 
     def key_of(self, block: Block) -> str | None:
         """Where a text stands in a message here."""
@@ -183,13 +176,12 @@ class ChatWriter(FunctionsOnly, InTurns):
         if isinstance(block, Refusal):
             return "refusal"
         if isinstance(block, Reasoning):
-            key: str | None = self.dialect.spelling(block).get("key") or self.dialect.thinking_key
-            return key
+            return place_of(self.dialect, block) or self.dialect.thinking_key
         return None
 
     def open_call(self, call: ToolCall, voice: ChatVoice, index: int, number: int) -> bytes:
         place = voice.calls
-        if call.extras is not None and self.dialect.spelling(call).get("legacy"):
+        if assistant.is_legacy(self.dialect, call):
             voice.said.add("function_call")
             self.frame_deltas(index, number, {"function_call": {"arguments": "\0"}})
             return self.chunk(number, {"function_call": {"name": call.name, "arguments": ""}})
@@ -215,7 +207,9 @@ class ChatWriter(FunctionsOnly, InTurns):
         head = self.heads.get(index)
         if head is None:
             if index in self.own:
-                return self.say_own(index, event.text, event.part)
+                part, texts = (event.place, event.part), self.own[index].texts
+                texts[part] = texts.get(part, "") + event.text
+                return b""
             return self.wait(event)  # or it has no place here
         text = event.text
         if event.place != "text" or event.part or index in self.parts:
@@ -228,6 +222,21 @@ class ChatWriter(FunctionsOnly, InTurns):
             self.mute.discard(index)
         return head + encode_text(text) + self.tails[index]
 
+    def splicing(self, event: Delta) -> Splice | None:
+        index = event.index
+        head, tail = self.heads.get(index), self.tails.get(index, b"")
+        if head is None:  # it has no place here, unless it comes later
+            return None if index in self.own or index in self.waiting else silent()
+        if index in self.wrapped or index in self.mute:
+            return None
+        if index in self.parts:
+            goes_on = self.parts[index] == (event.place, event.part)
+            return between(head, tail) if goes_on else None
+        if event.place != "text" or event.part:
+            return None
+        spoken = self.texts.get(index)
+        return between(head, tail, None if spoken is None else spoken.add)
+
     def say_text(self, spoken: ChatSpoken, text: str) -> str:
         """More of a text; before its first word, what stands between it and the text before."""
         if not text:
@@ -239,8 +248,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             if not (between and spoken.at == voice.last_at != ""):  # one text, with calls between
                 before = joint(voice.last, text, voice.last_cited)
             voice.length += len(before)
-        spoken.length += len(text)
-        spoken.last = text
+        spoken.add(text)
         return before + text
 
     def apart(self, event: Delta) -> str:
@@ -270,6 +278,8 @@ class ChatWriter(FunctionsOnly, InTurns):
             return self.wait(event)
         if index in self.mute:  # blank arguments are none
             said = self.delta(Delta(index, "{}"))
+        if index in self.own:
+            said = self.say_own(self.own[index])
         for known in (self.heads, self.tails, self.parts, self.own):
             known.pop(index, None)
         if (text := self.texts.pop(index, None)) is not None:
@@ -283,13 +293,7 @@ class ChatWriter(FunctionsOnly, InTurns):
                 for citation in text.citations
             )
             voice.cited += [doc for doc in cited if doc is not None]
-            if self.home and voice.cited:  # there is one text, and its citations come with it
-                voice.said.add("annotations")
-                said += self.chunk(self.number_of(voice), {"annotations": voice.cited})
         return said + self.next_turn(index)
-
-    def number_of(self, voice: ChatVoice) -> int:
-        return next(number for number, known in self.voices.items() if known is voice)
 
     def end(self, doc: Json) -> bytes:
         begun, choices = self.last_choices(doc)
@@ -302,12 +306,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         """What of the answer is known only now; and what comes before, if none of it came yet."""
         self.head |= {k: v for k, v in doc.items() if k not in APART}
         said, choices = b"", []
-        for place, choice in enumerate(doc.get("choices", ())):
-            number = choice.get("index", place)
-            if "message" not in choice and "messages" not in choice:  # it was filtered
-                choices.append({"index": number, **choice})
-                continue
-            voice, begun = self.voice(place)
+        for number, choice in enumerate(doc.get("choices", ())):
+            voice, begun = self.voice(number)
             said += begun
             message = choice.get("message") or {}
             rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
@@ -315,8 +315,7 @@ class ChatWriter(FunctionsOnly, InTurns):
                 rest["content"] = ""
             if not self.home and len(voice.cited) >= len(message.get("annotations") or ()) > 0:
                 rest["annotations"] = voice.cited  # none came late, when its text was closed
-            if not self.home:
-                rest = {k: v for k, v in rest.items() if v is not None}
+            rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
             choices.append({"index": number, "delta": rest, "finish_reason": None, **fields})
         return said, choices

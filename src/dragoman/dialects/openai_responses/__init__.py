@@ -4,7 +4,7 @@ What it does differently from its neighbours: a conversation is a flat list of i
 results and reasoning are items of their own; the system prompt may stand beside them, as
 ``instructions``; a call has two ids, of which ``call_id`` pairs it with its result; ids of items
 are checked, so they are never made up; ``strict`` is on unless it is off; there is no flag for a
-failed tool, so its text begins with a mark; there are no stop strings; an answer repeats its
+failed tool, so its text begins with a mark; there are no stop strings; a response repeats its
 request, and whether it holds calls only its items tell; cached tokens count as input tokens.
 """
 

@@ -9,7 +9,7 @@ from ...dialect import Dialect
 from ...model import Extras
 from . import calls, items, parts, request, response, tools
 from .items import SPEAKERS, Speaker
-from .parts import NAME, Reader
+from .parts import NAME, PART, Reader
 from .request import FIELDS
 from .response import COUNTS
 
@@ -23,11 +23,13 @@ class ResponsesBase(Dialect):
         {"annotations", "logprobs", "include", "instructions", "metadata", "encrypted_content"}
     )
     names_calls: ClassVar[bool] = True
-    """Whether a call of an answer has an id of its own, beside the one that pairs it."""
+    """Whether a call of a response has an id of its own, beside the one that pairs it."""
+    annotates: ClassVar[bool] = True
+    """Whether a text of the assistant has a list of its sources, be there none."""
     speakers: ClassVar[tuple[Speaker, ...]] = SPEAKERS
     """Who speaks beside the assistant."""
     listed: ClassVar[bool] = False
-    """Whether a message from elsewhere always holds a list of parts, never a string."""
+    """Whether a message always holds a list of parts, never a string."""
     rules: ClassVar[dict[str, str]] = {}
     """What the API demands, as far as ``check`` knows."""
     fields: ClassVar[Fields] = FIELDS
@@ -38,30 +40,25 @@ class ResponsesBase(Dialect):
     fit_model = request.fit_model
     read_messages = request.read_messages
     write_messages = request.write_messages
-    read_conversation = request.read_conversation
-    write_conversation = request.write_conversation
     write_prompt = request.write_prompt
-    read_input = request.read_input
     read_items = items.read_items
     write_items = items.write_items
     write_turn = items.write_turn
     begins_item = items.begins_item
+    is_part = items.is_part
     read_said = items.read_said
     write_new_item = items.write_new_item
     write_message = items.write_message
     write_results = items.write_results
     RESULT_PARTS: ClassVar[dict[str, Reader]] = calls.RESULT_PARTS
     write_call = calls.write_call
-    read_result = calls.read_result
     write_result = calls.write_result
     read_reasoning = calls.read_reasoning
     write_reasoning = calls.write_reasoning
     read_tool_result = calls.read_tool_result
-    write_tool_result = calls.write_tool_result
     write_part = parts.write_part
     write_text = parts.write_text
     write_media = parts.write_media
-    read_image = parts.read_image
     write_image = parts.write_image
     write_address = parts.write_address
     read_tools = tools.read_tools
@@ -85,13 +82,5 @@ class ResponsesBase(Dialect):
     write_error = response.write_error
 
     def __init__(self) -> None:
-        # How most nodes are spelled, made once.
-        self.as_item = self.respell(None, item="whole")
-        self.as_list = self.respell(None, content="list")
-        self.as_typed_list = self.respell(None, type=True, content="list")
-        self.as_string = self.respell(None, item="message-string")
-        self.joined = self.respell(None, joined=True)
-        # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud,
-        # and says no more than silence does elsewhere.
-        self.not_strict = self.respell(None, strict=False)
-        self.completed = Extras(self.name, blanks={"status": "completed"})
+        self.as_item = Extras(self.name, inner=(PART,))
+        """Those of an item that has no extra fields."""

@@ -10,17 +10,8 @@ from msgspec.structs import replace
 from ...core.lowering import SEARCH
 from ...core.reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
 from ...core.writing import is_blank, is_plain_text, object_of
-from ...model import (
-    Block,
-    Extras,
-    Json,
-    Raw,
-    Reasoning,
-    Signature,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...errors import Malformed
+from ...model import Block, Extras, Json, Raw, Reasoning, Signature, Text, ToolCall, ToolResult
 from ...tools.tool_errors import ERROR, MARK, is_marked, mark_error, mark_plain, unmark_error
 from .parts import (
     INPUT,
@@ -44,6 +35,7 @@ RESULT_KEYS = frozenset({"type", "call_id", "output", "name"})
 NAMED_RESULT_KEYS = RESULT_KEYS | {"namespace"}
 SEARCH_KEYS = frozenset({"type", "id", "call_id", "arguments", "execution"})
 FOUND_KEYS = frozenset({"type", "call_id", "tools", "execution"})
+STATUS = frozenset({"status"})
 REASONING_KEYS = frozenset({"type", "id", "summary", "content", "encrypted_content"})
 TOOL_USE_KEYS = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
@@ -52,51 +44,26 @@ CALL, CUSTOM = "function_call", "custom_tool_call"
 CALL_TYPES = {"custom": CUSTOM, "search": f"{SEARCH}_call"}
 CALL_OUTPUT = f"{CALL}_output"
 PLAIN_CALL = only("type", "call_id", "name", "arguments")
-WHOLE_CALL = only("type", "call_id", "name", "arguments", "id", "status")
 PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
-ABSENT = ["absent"]
-"""The spelling of arguments that are not there: no string and no object, as theirs are."""
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
+NO_ERROR = "'[tool output]' is written before a text that looks like an error"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
 
-def keep_item(
-    d: ResponsesBase,
-    doc: dict[str, Json],
-    taken: frozenset[str],
-    spelling: dict[str, Json] | None = None,
-) -> Extras | None:
+def keep_item(d: ResponsesBase, doc: dict[str, Json], taken: frozenset[str]) -> Extras | None:
     """``keep`` for items, which are usually completed, and that says nothing."""
-    extras = d.keep(doc, taken, spelling)
-    if extras is None or doc.get("status") != "completed":
-        return extras
-    if len(extras.fields) == 1 and not extras.blanks and not spelling:
-        return d.completed
-    fields = {k: v for k, v in extras.fields.items() if k != "status"}
-    return replace(extras, fields=fields, blanks=extras.blanks | d.completed.blanks)
+    return d.keep(doc, taken | STATUS if doc.get("status") == "completed" else taken)
 
 
 def read_call(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCall:
-    arguments, call_id = doc.get("arguments"), doc.get("call_id")
-    spelling: dict[str, Json] | None = None
-    if arguments.__class__ is not str or is_blank(arguments):
-        arguments, spelling = read_arguments(doc, "arguments", at)
-    item_id = maybe_str(doc, "id", at)
-    extras = None
-    if call_id is None or spelling:
-        extras = keep_item(d, doc, CALL_KEYS, spelling)
-    elif item_id is not None and doc.get("status") == "completed" and WHOLE_CALL(doc):
-        extras = d.completed  # as the API itself writes calls
-    elif not PLAIN_CALL(doc):
-        extras = keep_item(d, doc, CALL_KEYS)
     return ToolCall(
         maybe_str(doc, "call_id", at),
         need_str(doc, "name", at),
-        arguments,
-        item_id=item_id,
+        read_arguments(doc, "arguments", at),
+        item_id=maybe_str(doc, "id", at),
         at=at,
-        extras=extras,
+        extras=keep_item(d, doc, CALL_KEYS),
         namespace=maybe_str(doc, "namespace", at),
     )
 
@@ -119,107 +86,79 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
             name = w.tool_name(name, call.at)
         return {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
     custom = call.kind == "custom"
-    spelling = {} if call.extras is None else d.spelling(call)
-    if spelling.get("part") == "tool_use":
-        return write_tool_use(d, call, spelling, w)
     out: dict[str, Json] = {"type": CALL_TYPES.get(call.kind, CALL)}
     if call.id is not None or not w.home:
         out["call_id"] = w.call_id(call)
     if call.kind == "search":
-        out |= {"execution": "client", "arguments": search_arguments(call, spelling, w)}
-        if out["arguments"] == ABSENT:
-            del out["arguments"]
-        spelling = {}
+        out |= {"execution": "client", "arguments": search_arguments(call, w)}
     else:
         out["name"] = w.tool_name(call.name, call.at)
         if call.namespace is not None:
             out["namespace"] = call.namespace
         out["input" if custom else "arguments"] = call.arguments
-        if not custom and is_blank(call.arguments):
+        if not custom and not w.home and is_blank(call.arguments):
             out["arguments"] = "{}"
     if call.item_id is not None:
         if w.home or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
             out["id"] = call.item_id
         else:
-            w.log.dropped(
-                "tool_call.item_id", call.at, f"the id has another form than those of {d.name}"
-            )
-    if w.answer and not w.home:
+            why = f"the id has another form than those of {d.name}"
+            w.log.dropped("tool_call.item_id", call.at, why)
+    if w.answer:
         out["status"] = "completed"
-        if (
-            "id" not in out and d.names_calls
-        ):  # every item of an answer has one, and clients go by it
+        if not w.home and "id" not in out and d.names_calls:  # clients go by it
             out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
             why = f"{d.name} requires an item id for a tool call; written as {out['id']!r}"
             w.log.invented("tool_call.item_id", call.at, why)
-    if spelling:
-        spell_arguments(out, "input" if custom else "arguments", call, spelling)
     return out if call.extras is None else d.emit(out, part_of(d, call), w.log)
-
-
-def search_arguments(call: ToolCall, spelling: dict[str, Json], w: ItemWriting) -> Json:
-    """The arguments of a tool search, which are an object."""
-    if "arguments" in spelling:
-        return spelling["arguments"]
-    return object_of(call, w.log)
-
-
-def spell_arguments(
-    out: dict[str, Json], key: str, call: ToolCall, spelling: dict[str, Json]
-) -> None:
-    """Arguments as the document had them: blank, absent, or an object."""
-    if "object" in spelling:
-        out[key] = parse(call.arguments)
-    elif call.arguments == ("" if call.kind == "custom" else "{}"):
-        out[key] = spelling.get("input" if call.kind == "custom" else "arguments", out[key])
-        if out[key] is None:
-            del out[key]
 
 
 def read_search_call(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCall:
     """A search for tools that the client runs; its arguments are an object."""
-    value, spelling = doc.get("arguments"), None
-    text = compact(value)
-    if value.__class__ is not dict:
-        spelling = {"arguments": value} if "arguments" in doc else {"arguments": ABSENT}
-        text = value if isinstance(value, str) and not is_blank(value) else "{}"
+    value = doc.get("arguments")
+    text = value if value.__class__ is str else compact(value) if value.__class__ is dict else ""
+    known = text or value is None or value == ""
     return ToolCall(
         maybe_str(doc, "call_id", at),
         SEARCH,
-        text,
+        "{}" if is_blank(text) else text,
         "search",
         maybe_str(doc, "id", at),
         at=at,
-        extras=keep_item(d, doc, SEARCH_KEYS, spelling),
+        extras=keep_item(d, doc, SEARCH_KEYS if known else SEARCH_KEYS - {"arguments"}),
     )
+
+
+def search_arguments(call: ToolCall, w: ItemWriting) -> Json:
+    """The arguments of a tool search, which are an object."""
+    if not w.home:
+        return object_of(call, w.log)
+    try:
+        return parse(call.arguments)
+    except Malformed:
+        return call.arguments
 
 
 def read_found(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolResult:
     """What the client's search found: definitions of tools."""
     docs, where = doc.get("tools"), f"{at}/tools"
     tools = () if docs is None else d.read_tool_list(docs, where)
-    spelling = {"tools": "absent"} if "tools" not in doc else None
-    place = at if spelling else where
+    place = where if "tools" in doc else at
     found = Raw(NAME, docs, tools=tools, code=SEARCH, at=place)  # the same in all variants
     return ToolResult(
         maybe_str(doc, "call_id", at),
         (found,),
         kind="search",
         at=at,
-        extras=keep_item(d, doc, FOUND_KEYS, spelling),
+        extras=keep_item(d, doc, FOUND_KEYS),
     )
 
 
-def write_found(
-    d: ResponsesBase, result: ToolResult, found: Raw, spelling: dict[str, Json], w: ItemWriting
-) -> Json:
+def write_found(d: ResponsesBase, result: ToolResult, found: Raw, w: ItemWriting) -> Json:
     out: dict[str, Json] = {"type": SEARCH_OUTPUT}
     if result.call_id is not None or not w.home:
         out["call_id"] = w.result_id(result)
-    out["execution"] = "client"
-    if "tools" not in spelling:
-        out["tools"] = found.payload
-    return d.emit(out, result, w.log)
+    return d.emit(out | {"execution": "client", "tools": found.payload}, result, w.log)
 
 
 def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
@@ -230,19 +169,12 @@ def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Bl
         return content  # a text with keys of its own is no mark, and is written as it was
     if not result.is_error:
         if isinstance(first, Text) and is_marked(first.text):
-            w.moved(
-                "tool_result.error",
-                first.at,
-                "'[tool output]' is written before a text that looks like an error",
-            )
+            w.moved("tool_result.error", first.at, NO_ERROR)
             return (replace(first, text=mark_plain(first.text)), *content[1:])
         return content
-    w.moved(
-        "tool_result.error",
-        result.at,
-        f"{d.name} has no error flag; the text begins with '[tool error]'",
-    )
-    if isinstance(first, Text) and d.spelling(result).get("mark") != "alone":
+    why = f"{d.name} has no error flag; the text begins with '[tool error]'"
+    w.moved("tool_result.error", result.at, why)
+    if isinstance(first, Text):
         return (replace(first, text=mark_error(first.text)), *content[1:])
     return (Text(mark_error(None), at=result.at), *content)
 
@@ -250,49 +182,37 @@ def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Bl
 def mark_first(part: Json, result: ToolResult, w: ItemWriting) -> None:
     """A text that now comes first, because what stood before it could not be said."""
     if part.get("type") == INPUT and is_marked(part["text"]):
-        w.moved(
-            "tool_result.error",
-            result.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
+        w.moved("tool_result.error", result.at, NO_ERROR)
         part["text"] = mark_plain(part["text"])
 
 
-def read_arguments(doc: dict[str, Json], key: str, at: str) -> tuple[str, dict[str, Json] | None]:
+def read_arguments(doc: dict[str, Json], key: str, at: str) -> str:
     """The argument text; some clients send an object, and blank means no arguments."""
     value = doc.get(key)
     if value.__class__ is str:
-        return ("{}", {"arguments": value}) if is_blank(value) else (value, None)
+        return "" if value.isspace() else str(value)
     if value is None:
-        return "{}", {"arguments": None}
+        return ""
     if value.__class__ is not dict:
         expected("a string", value, f"{at}/{key}")
-    return compact(value), {"object": True}
+    return compact(value)
 
 
 def read_custom_call(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCall:
-    text = maybe_str(doc, "input", at)
-    spelling: dict[str, Json] | None = None if text is not None else {"input": None}
     return ToolCall(
         maybe_str(doc, "call_id", at),
         need_str(doc, "name", at),
-        text or "",
+        maybe_str(doc, "input", at) or "",
         "custom",
         maybe_str(doc, "id", at),
         at=at,
-        extras=keep_item(d, doc, CUSTOM_KEYS, spelling),
+        extras=keep_item(d, doc, CUSTOM_KEYS),
         namespace=maybe_str(doc, "namespace", at),
     )
 
 
 def read_result(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
-    output = doc.get("output")
-    call_id = doc.get("call_id")
-    if output.__class__ is str and PLAIN_RESULT(doc) and not output.startswith(MARK):
-        if kind == "function_call_output" and call_id.__class__ is str:
-            return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
-    spelling: dict[str, Json] = {}
-    failed, blocks = read_answered(d, doc, "output", at, spelling)
+    failed, blocks = read_answered(d, doc, "output", at)
     name, namespace, taken = maybe_str(doc, "name", at), None, RESULT_KEYS
     if name is not None:
         namespace, taken = maybe_str(doc, "namespace", at), NAMED_RESULT_KEYS
@@ -303,7 +223,7 @@ def read_result(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> T
         name,
         RESULTS[kind],  # type: ignore[arg-type]
         at=at,
-        extras=keep_item(d, doc, taken, spelling),
+        extras=keep_item(d, doc, taken),
         namespace=namespace,
     )
 
@@ -325,24 +245,12 @@ def write_result(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
                 if call_id not in w.ids.staying:
                     call_id = w.result_id(result)
                 return {"type": CALL_OUTPUT, "call_id": call_id, "output": only.text}
-    spelling = {} if extras is None else d.spelling(result)
-    if spelling.get("part") == "tool_result":
-        return d.write_tool_result(result, spelling, w)
     if result.kind == "search" and (found := found_in(result)) is not None:
-        return write_found(d, result, found, spelling, w)
+        return write_found(d, result, found, w)
     out: dict[str, Json] = {"type": f"{CUSTOM if result.kind == 'custom' else CALL}_output"}
     if result.call_id is not None or not w.home:
         out["call_id"] = w.result_id(result)
-    spelled = spelling.get("content")
-    content = mark_parts(d, result, w)
-    text = None if spelled == "list" else bare_text(d, content, w)
-    if text is not None:
-        out["output"] = text
-    elif spelled not in ("null", "absent"):
-        parts = write_parts(d, content, w)
-        if parts and not w.home and not isinstance(content[0], Text):
-            mark_first(parts[0], result, w)
-        out["output"] = parts or ([] if spelled == "list" else "")
+    out["output"] = write_answered(d, result, w)
     if result.name is not None:
         if result.kind == "custom" and not w.home:
             why = f"{d.name} has no field for the tool name of a freeform result"
@@ -355,35 +263,37 @@ def write_result(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
 
 
 def read_answered(
-    d: ResponsesBase, doc: dict[str, Json], key: str, at: str, spelling: dict[str, Json]
+    d: ResponsesBase, doc: dict[str, Json], key: str, at: str
 ) -> tuple[bool, tuple[Block, ...]]:
     """What a tool answered, and whether it says that the tool failed."""
     output, where = doc.get(key), f"{at}/{key}"
     if output is None:
-        spelling["content"] = "null" if key in doc else "absent"
         return False, ()
     if output.__class__ is str:
         failed, text = unmark_error(output)
         return bool(failed), () if text is None else (Text(text, at=where),)
     if output.__class__ is not list:
         expected("a string or a list", output, where)
-    blocks = tuple(read_parts(d, output, where, INPUT))
-    failed, blocks = read_failed(blocks, spelling)
-    if not blocks or is_bare(blocks):
-        spelling["content"] = "list"
-    return failed, blocks
+    return read_failed(tuple(read_parts(d, output, where, INPUT)))
 
 
-def read_failed(
-    blocks: tuple[Block, ...], spelling: dict[str, Json]
-) -> tuple[bool, tuple[Block, ...]]:
+def write_answered(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
+    """What a tool answered: a string, if that says it all."""
+    content = mark_parts(d, result, w)
+    if (text := bare_text(d, content, w)) is not None:
+        return text
+    parts = write_parts(d, content, w)
+    if parts and not w.home and not isinstance(content[0], Text):
+        mark_first(parts[0], result, w)
+    return parts or ([] if w.home else "")
+
+
+def read_failed(blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
     """Parts that begin with the mark of an error are those of a failed tool; the mark goes."""
     if not blocks or not isinstance(first := blocks[0], Text):
         return False, blocks
     failed, text = unmark_error(first.text)
     if text is None and is_bare(blocks[:1]):
-        if isinstance(blocks[1] if blocks[1:] else None, Text):
-            spelling["mark"] = "alone"
         return True, blocks[1:]
     if text is None or text == first.text:
         return False, blocks
@@ -396,18 +306,13 @@ def read_reasoning(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
     if summary is None or content is None:
         return Raw(d.name, doc, at=at, extras=d.as_item)
     signed = maybe_str(doc, "encrypted_content", at)
-    spelling: dict[str, Json] = {}
-    if "summary" not in doc or doc["summary"] is None:
-        spelling["summary"] = None
-    if doc.get("content") == []:
-        spelling["content"] = []
     return Reasoning(
         content,
         summary,
         Signature(signed, d.issuer, "encrypted") if signed else None,
         maybe_str(doc, "id", at),
         at=at,
-        extras=keep_item(d, doc, REASONING_KEYS, spelling),
+        extras=keep_item(d, doc, REASONING_KEYS),
     )
 
 
@@ -425,87 +330,41 @@ def write_reasoning(d: ResponsesBase, block: Reasoning, w: ItemWriting) -> Json 
         out["content"] = [{"type": "reasoning_text", "text": text} for text in block.content]
     if signature is not None:
         out["encrypted_content"] = signature.data
-    if block.extras is None:
-        return out
-    for key, value in d.spelling(block).items():
-        if not out.get(key):
-            out[key] = value
-            if value is None:
-                del out[key]
-    return d.emit(out, block, w.log)
-
-
-def read_call_part(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
-    call = read_call(d, doc, at)
-    return replace(call, extras=d.respell(call.extras, part=CALL))
+    return out if block.extras is None else d.emit(out, block, w.log)
 
 
 def read_result_part(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
-    result = d.read_result(doc, doc["type"], at)
-    return replace(result, extras=d.respell(result.extras, part=doc["type"]))
+    return read_result(d, doc, doc["type"], at)
 
 
 def read_tool_use(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCall:
-    text, spelling = read_arguments(doc, "input", at)
-    extras = d.keep(doc, TOOL_USE_KEYS, (spelling or {}) | {"part": "tool_use"})
     call_id, name = maybe_str(doc, "id", at), need_str(doc, "name", at)
-    return ToolCall(call_id, name, text, at=at, extras=extras)
-
-
-def write_tool_use(
-    d: ResponsesBase, call: ToolCall, spelling: dict[str, Json], w: ItemWriting
-) -> Json:
-    out: dict[str, Json] = {"type": "tool_use", "name": call.name, "input": call.arguments}
-    if call.id is not None:
-        out["id"] = call.id
-    spell_arguments(out, "input", call, spelling)
-    return d.emit(out, part_of(d, call), w.log)
+    text = read_arguments(doc, "input", at)
+    return ToolCall(call_id, name, text, at=at, extras=d.keep(doc, TOOL_USE_KEYS))
 
 
 def read_tool_result(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolResult:
     """A result in Anthropic's form, which has a flag for failure and needs no mark."""
     content, where = doc.get("content"), f"{at}/content"
-    spelling: dict[str, Json] = {"part": "tool_result"}
     blocks: tuple[Block, ...] = ()
     if content.__class__ is str:
         blocks = (Text(content, at=where),)
     elif content.__class__ is list:
         blocks = tuple(read_parts(d, content, where, "text"))
-        if not blocks or is_bare(blocks):
-            spelling["content"] = "list"
-    elif content is None:
-        spelling["content"] = "null" if "content" in doc else "absent"
-    else:
+    elif content is not None:
         expected("a string or a list", content, where)
     return ToolResult(
         maybe_str(doc, "tool_use_id", at),
         blocks,
         maybe_bool(doc, "is_error", at),
         at=at,
-        extras=d.keep(doc, TOOL_RESULT_KEYS, spelling),
+        extras=d.keep(doc, TOOL_RESULT_KEYS),
     )
-
-
-def write_tool_result(
-    d: ResponsesBase, result: ToolResult, spelling: dict[str, Json], w: ItemWriting
-) -> Json:
-    out: dict[str, Json] = {"type": "tool_result"}
-    if result.call_id is not None:
-        out["tool_use_id"] = result.call_id
-    spelled = spelling.get("content")
-    text = None if spelled == "list" else bare_text(d, result.content, w)
-    if text is not None:
-        out["content"] = text
-    elif spelled not in ("null", "absent"):
-        out["content"] = write_parts(d, result.content, w, "text")
-    if result.is_error is not None:
-        out["is_error"] = result.is_error
-    return d.emit(out, result, w.log)
 
 
 CALL_PARTS: dict[str, Reader] = {
     "tool_use": read_tool_use,
-    "function_call": read_call_part,
+    "function_call": read_call,
 }
 
 

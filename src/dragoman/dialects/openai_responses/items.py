@@ -1,19 +1,21 @@
 """Items of the OpenAI Responses API, both ways.
 
 A conversation is a flat list of items here. Everything the model says between two words of others
-is one assistant message in the tree: its message items, calls and reasoning, in their order. So
-that the items come back as they were, the first block of a message item keeps the item's form
-(``spelling["item"]``) and its fields; see ``parts.mark``.
+is one assistant message in the tree: its message items, calls and reasoning, in their order. The
+first block of a message item keeps the fields of the item; see ``parts.mark``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from ...core.reading import expected, maybe_str, missing, need_str, only, pointers
+from ...core.resuming import Going
+from ...core.turns import split_results
 from ...errors import Malformed
 from ...model import (
     Block,
@@ -31,8 +33,8 @@ from ...model import (
 )
 from ...tools.tool_errors import MARK
 from . import calls, parts
-from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, is_bare
-from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting
+from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT
+from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting, is_item
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
@@ -45,14 +47,6 @@ ADDITION_KEYS = frozenset({"type", "role", "tools"})
 # What of a message item is not extra. A status of "completed" says nothing.
 MESSAGE_KEYS = frozenset({"type", "role", "content"})
 
-
-# How a message item may be written: with or without its type, content as a list or a string.
-FORMS = {
-    (True, True): "message-list",
-    (True, False): "message-string",
-    (False, True): "easy-list",
-    (False, False): "easy-string",
-}
 
 # https://platform.openai.com/docs/guides/tools: item type -> service, phase, who does the work
 HOSTED: dict[str, tuple[str, Literal["call", "result", "both"], Literal["provider", "client"]]] = {
@@ -74,7 +68,7 @@ HOSTED: dict[str, tuple[str, Literal["call", "result", "both"], Literal["provide
     "apply_patch_call": ("apply_patch", "call", "client"),
     "apply_patch_call_output": ("apply_patch", "result", "client"),
 }
-# Items that are not the model's, and those of the model that end like an answer to it.
+# Items that are not the model's, and those of the model whose types end like those of results.
 NEUTRAL = frozenset(
     {"item_reference", "mcp_approval_response", "configuration_update", "compaction_trigger"}
 )
@@ -86,12 +80,21 @@ PLAIN_MESSAGE = only("role", "content")
 TYPED_MESSAGE = only("type", "role", "content")
 
 
+# A plain message after one of these begins an item without a mark.
+UNMARKED = (NoneType, ToolCall, Reasoning, Hosted)
+
+
 def read_items(d: ResponsesBase, docs: list[Json], at: str, out: list[Message]) -> None:
     """The items of a request in normal form, appended to ``out``."""
     run: list[Block] = []  # what the model said last
     start = ""
+    before = len(out)
+    known, begin, stop, _ = d.reads.begin(docs)
+    out += known
     places, outputs = pointers(at, docs, "/output")
-    for index, doc in enumerate(docs):  # not zip, which takes long to begin
+    for index, doc in enumerate(docs[begin:] if begin else docs, begin):
+        if index == stop and not run:
+            d.reads.note(index, out[before:])
         where = places[index]
         kind = doc.get("type") if doc.__class__ is dict else None
         message = None
@@ -115,10 +118,10 @@ def read_items(d: ResponsesBase, docs: list[Json], at: str, out: list[Message]) 
             if content.__class__ is str and doc.get("role") == "assistant":
                 if not run:
                     start = where
-                run.append(Text(content, at=f"{where}/content", extras=d.as_string))
+                run.append(Text(content, at=f"{where}/content", extras=d.as_item))
                 continue
             if content.__class__ is list and doc.get("role") == "user":
-                message = read_usual_prompt(d, content, where)
+                message = read_usual_prompt(content, where)
         if message is None:
             start = read_item(d, doc, where, run, start, out)
             continue
@@ -128,19 +131,25 @@ def read_items(d: ResponsesBase, docs: list[Json], at: str, out: list[Message]) 
         out.append(message)
     if run:
         out.append(Message("assistant", tuple(run), at=start))
+    else:
+        d.reads.end(docs, out[before:])
 
 
 def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
-    out: list[Json] = []
-    before = None
-    strings = w.home or not d.listed
-    for message in messages:
+    out: list[Json]
+    before: str | None
+    go = Going(d.writes, messages, w, lambda them, log: them)
+    start, (out, before) = go.take(w, 0, [], None)
+    strings = not d.listed
+    for index, message in enumerate(messages[start:] if start else messages, start):
         role, content, extras = message.role, message.content, message.extras
+        if index == go.note_at:
+            go.note(w, 0, out, before)
         usual = message.name is None and (extras is None or d.is_mute(extras))
         block = content[0] if usual and len(content) == 1 else None
         if role == "assistant" and before == "assistant" and not w.home:
             d.merge_message(message, w.log)
-        if role == "tool" and block.__class__ is ToolResult:
+        if strings and role == "tool" and block.__class__ is ToolResult:
             out.append(d.write_result(block, w))  # the usual shape
         elif (
             strings
@@ -152,31 +161,21 @@ def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -
         ):
             out.append({"role": role, "content": block.text})  # the usual shape
         elif role == "assistant":
-            write_assistant(d, message, out, w)
-        elif extras is not None and is_hosted_part(d, message, out):
-            write_joined(d, message, out, w)
+            length = len(out)
+            d.write_turn(content, out, w)
+            d.lose(extras, message.at, w.log)
+            if len(out) == length and not w.home:
+                d.omit_message(message, w.log)
         elif role == "tool":
             d.write_results(message, out, w)
         else:
             d.write_message(message, out, w)
         before = role
+    go.end(w, 0, out, before)
     return out
 
 
-def write_assistant(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
-    length = len(out)
-    d.write_turn(message.content, out, w)
-    if message.name is not None or message.extras is not None:
-        note_message(d, message, w)
-    if len(out) == length and not w.home:
-        d.omit_message(message, w.log)
-
-
-def note_message(d: ResponsesBase, message: Message, w: ItemWriting) -> None:
-    d.lose(message.extras, message.at, w.log)
-
-
-def read_usual_prompt(d: ResponsesBase, content: list[Json], at: str) -> Message | None:
+def read_usual_prompt(content: list[Json], at: str) -> Message | None:
     """A message of the user, if its content is one text."""
     part = content[0] if len(content) == 1 else None
     if part.__class__ is not dict or part.get("type") != INPUT or not PLAIN_TEXT(part):
@@ -184,7 +183,7 @@ def read_usual_prompt(d: ResponsesBase, content: list[Json], at: str) -> Message
     text = part.get("text")
     if text.__class__ is not str:
         return None
-    return Message("user", (Text(text, at=f"{at}/content/0"),), at=at, extras=d.as_typed_list)
+    return Message("user", (Text(text, at=f"{at}/content/0"),), at=at)
 
 
 def read_item(
@@ -204,7 +203,7 @@ def read_item(
     if kind == "message":
         read_message(d, doc, side, at, out)
     elif kind in RESULTS:
-        out.append(Message("tool", (d.read_result(doc, kind, at),), at=at))
+        out.append(Message("tool", (calls.read_result(d, doc, kind, at),), at=at))
     elif kind == SEARCH_OUTPUT:
         out.append(Message("tool", (calls.read_found(d, doc, at),), at=at))
     else:
@@ -226,7 +225,7 @@ def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
 
 
 def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...]:
-    """The items of an answer: all of them are the model's."""
+    """The items of a response: all of them are the model's."""
     run: list[Block] = []
     for index, doc in enumerate(docs):
         read_said_item(d, doc, f"{at}/{index}", run)
@@ -234,7 +233,7 @@ def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...
 
 
 def read_said_item(d: ResponsesBase, doc: Json, at: str, run: list[Block]) -> None:
-    """One item of an answer, appended to what was said before."""
+    """One item of a response, appended to what was said before."""
     kind, role = read_kind(d, doc, at)
     if kind in RESULTS or (kind == "message" and role != "assistant"):
         run.append(Raw(d.name, doc, at=at, extras=d.as_item))
@@ -305,15 +304,12 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
     said: list[Block] = []
     easy = not (w.home or w.answer or d.listed)
     for block in content:
-        if block.__class__ is ToolCall and block.extras is None:
-            if said:
-                out.append(write_said(d, said, w))
-                said = []
-            out.append(d.write_call(block, w))
-        elif easy and block.__class__ is Text:
+        if easy and block.__class__ is Text:
             out.append(write_easy(d, block, w))
-        elif block.__class__ is Text or is_part(d, block, w.home):
-            if said and block.extras is not None and d.begins_item(block.extras):
+        elif easy and block.__class__ is ToolCall and block.extras is None and not said:
+            out.append(d.write_call(block, w))  # the usual shape
+        elif block.__class__ is Text or d.is_part(block, w):
+            if said and d.begins_item(block.extras):
                 out.append(write_said(d, said, w))
                 said = []
             said.append(block)
@@ -329,23 +325,22 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
         out.append(write_said(d, said, w))
 
 
-def begins_item(d: ResponsesBase, extras: Extras) -> bool:
-    """Whether a text was the first of a message item."""
-    return "item" in extras.spelling and d.is_home(extras.dialect)
+def begins_item(d: ResponsesBase, extras: Extras | None) -> bool:
+    """Whether a block was the first of a message item."""
+    return extras is not None and is_item(extras) and d.is_home(extras.dialect)
 
 
-def is_part(d: ResponsesBase, block: Block, home: bool) -> bool:
+def is_part(d: ResponsesBase, block: Block, w: ItemWriting) -> bool:
     """Whether a block of the model's turn stands inside a message item."""
     match block:
         case Text() | Refusal():
             return True
         case ToolCall():
-            return block.extras is not None and "part" in d.spelling(block)
+            return begins_item(d, block.extras)
         case Raw():
-            own = d.knows(block.dialect)
-            return own and d.spelling(block).get("item") != "whole"
+            return d.knows(block.dialect) and not is_item(block.extras)
         case Media():
-            return home
+            return w.home
         case _:
             return False
 
@@ -370,7 +365,7 @@ def read_raw(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Raw:
         return Raw(d.name, doc, code=kind, at=at, extras=d.as_item)
     if kind == "additional_tools" and doc.get("tools").__class__ is list:
         tools = d.read_tool_list(doc["tools"], f"{at}/tools")
-        extras = d.keep(doc, ADDITION_KEYS, {"item": "whole"})
+        extras = parts.mark(d, None, d.keep(doc, ADDITION_KEYS))
         return Raw(d.name, doc, tools=tools, at=at, extras=extras)
     return Raw(d.name, doc, at=at, extras=d.as_item)
 
@@ -382,7 +377,8 @@ def read_said(
     content = doc.get("content")
     where = f"{at}/content"
     if content.__class__ is str:
-        if PLAIN_MESSAGE(doc) and not answer and not (run and is_part(d, run[-1], True)):
+        after = run[-1] if run else None
+        if PLAIN_MESSAGE(doc) and not answer and isinstance(after, UNMARKED):
             run.append(Text(content, at=where))  # the usual form of a history
             return
         blocks: list[Block] = [Text(content, at=where)]
@@ -394,28 +390,23 @@ def read_said(
     else:
         expected("a string or a list", content, where)
     first = blocks[0]
-    form = FORMS[doc.get("type") is not None, content.__class__ is list]
     item = None if PLAIN_MESSAGE(doc) else calls.keep_item(d, doc, MESSAGE_KEYS)
-    extras = parts.mark(d, first.extras, item, form)
-    # Its losses are the item's, so that is where they point.
-    place = at if extras.fields else first.at
-    blocks[0] = replace(first, at=place, extras=extras)
+    if first.__class__ is not ToolCall or item is not None:
+        extras = parts.mark(d, first.extras, item)
+        # Its losses are the item's, so that is where they point.
+        blocks[0] = replace(first, at=at if extras.fields else first.at, extras=extras)
     run += blocks
 
 
 def write_said(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
     """A message item of the assistant."""
     first = blocks[0]
-    form = None if first.extras is None else d.spelling(first).get("item")
-    if form is None:
+    extras = first.extras
+    if extras is None or not begins_item(d, extras) or not (extras.fields or w.answer):
         return d.write_new_item(blocks, w)
-    out: dict[str, Json] = {"type": "message"} if form.startswith("message") else {}
-    out["role"] = "assistant"
-    if form.endswith("string") and len(blocks) == 1 and isinstance(first, Text):
-        out["content"] = first.text
-    else:
-        out["content"] = write_spoken(d, blocks, w)
-    return d.emit(out, parts.item_of(first), w.log)
+    # The official types require the status of a message that has an id.
+    out: dict[str, Json] = {"type": "message", "status": "completed", "role": "assistant"}
+    return d.emit(out | {"content": write_spoken(d, blocks, w)}, parts.item_of(first), w.log)
 
 
 def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
@@ -426,15 +417,12 @@ def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) ->
     """
     if w.answer:
         made = w.item_id("msg")
-        w.log.invented(
-            "message.id", blocks[0].at, f"{d.name} requires a message id; written as {made!r}"
-        )
+        why = f"{d.name} requires a message id; written as {made!r}"
+        w.log.invented("message.id", blocks[0].at, why)
         out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
         return out | {"role": "assistant", "content": write_spoken(d, blocks, w)}
-    first = blocks[0]
-    if len(blocks) == 1 and isinstance(first, Text) and not first.citations:
-        if first.extras is None or not d.is_home(first.extras.dialect):
-            return write_easy(d, first, w)
+    if (text := parts.bare_text(d, blocks, w)) is not None:
+        return {"role": "assistant", "content": text}
     content = write_spoken(d, blocks, w)
     return {"type": "message", "role": "assistant", "content": content}
 
@@ -457,6 +445,9 @@ def write_spoken(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> l
             out.append(d.write_text(block, OUTPUT, w))
         elif isinstance(block, ToolCall):
             out.append(d.write_call(block, w))
+        elif isinstance(block, Media):
+            d.write_media(block, out, w)
+            out[-1]["type"] = out[-1]["type"].replace("input_image", "output_image")
         else:
             d.write_part(block, out, w)
     return out
@@ -466,114 +457,57 @@ def read_message(
     d: ResponsesBase, doc: dict[str, Json], role: Speaker, at: str, out: list[Message]
 ) -> None:
     """A message of anyone but the assistant."""
-    content = doc.get("content")
-    where = f"{at}/content"
-    extras = None
-    if content is None or not PLAIN_MESSAGE(doc):
-        typed = doc.get("type") is not None
-        extras = calls.keep_item(d, doc, MESSAGE_KEYS, {"type": True} if typed else None)
+    content, where = doc.get("content"), f"{at}/content"
+    blocks: list[Block] = []
     if content.__class__ is str:
-        blocks: list[Block] = [Text(content, at=where)]
+        blocks = [Text(content, at=where)]
     elif content.__class__ is list:
         more = d.RESULT_PARTS if role == "user" else NO_READERS
         blocks = parts.read_parts(d, content, where, INPUT, more)
-        if not blocks or is_bare(blocks):
-            extras = d.as_list if extras is None else d.respell(extras, content="list")
-        elif role == "user" and any(b.__class__ is ToolResult for b in blocks):
-            split_results(d, blocks, at, extras, out)
-            return
-    elif content is None:
-        word = "null" if "content" in doc else "absent"
-        blocks, extras = [], d.respell(extras, content=word)
-    else:
+    elif content is not None:
         expected("a string or a list", content, where)
-    if role == "system" and not out and is_bare(blocks):
-        extras = d.respell(extras, place="item")  # else it would be the instructions
-    out.append(Message(role, tuple(blocks), at=at, extras=extras))
-
-
-def split_results(
-    d: ResponsesBase, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
-) -> None:
-    """Results leave the user's message; that they stood in it is a matter of spelling."""
-    start = len(out)
-    run: list[Block] = []
-    for block in [*blocks, None]:
-        if block is not None and block.__class__ is not ToolResult:
-            run.append(block)
-            continue
-        if run:
-            out.append(Message("user", tuple(run), at=at, extras=d.joined))
-            run.clear()
-        if block is not None:
-            out.append(Message("tool", (block,), at=block.at, extras=d.joined))
-    head = d.respell(extras, content="list", host="user")
-    place = at if head.fields else out[start].at
-    out[start] = replace(out[start], at=place, extras=head)
+    extras = None if PLAIN_MESSAGE(doc) else calls.keep_item(d, doc, MESSAGE_KEYS)
+    if role == "user" and any(b.__class__ is ToolResult for b in blocks):
+        split_results(blocks, at, extras, out)
+    else:
+        if role == "system":
+            extras = parts.mark(d, None, extras)  # else it would be the instructions
+        out.append(Message(role, tuple(blocks), at=at, extras=extras))
 
 
 def write_message(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
     """A message of anyone but the assistant."""
-    content, extras = message.content, message.extras
-    spelling = {} if extras is None else d.spelling(message)
+    content = message.content
     if len(content) == 1 and write_whole(d, content[0], out, w):
-        return note_message(d, message, w)
-    spelled = spelling.get("content")
-    strings = spelled is None and (w.home or not d.listed)
-    said: Json = parts.bare_text(d, content, w) if strings else None
-    if said is None and spelled not in ("null", "absent"):
+        return d.lose(message.extras, message.at, w.log)
+    said: Json = None if d.listed else parts.bare_text(d, content, w)
+    if said is None:
         said = parts.write_parts(d, content, w)
         if not said and not w.home:
-            note_message(d, message, w)
-            d.omit_message(message, w.log)
-            return None
-    doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
-    doc["role"] = message.role
-    if said is not None or spelled == "null":
-        doc["content"] = said
-    out.append(doc if extras is None else d.emit(doc, message, w.log))
+            d.lose(message.extras, message.at, w.log)
+            return d.omit_message(message, w.log)
+    out.append(d.emit({"role": message.role, "content": said}, message, w.log))
     return None
 
 
 def write_whole(d: ResponsesBase, block: Block, out: list[Json], w: ItemWriting) -> bool:
     """An item that is no message, and stands as one in the tree."""
-    whole = isinstance(block, Hosted) or (
-        isinstance(block, Raw) and d.spelling(block).get("item") == "whole"
-    )
+    whole = isinstance(block, Hosted) or (isinstance(block, Raw) and is_item(block.extras))
     if whole and (doc := write_item(d, block, w)) is not None:
         out.append(doc)
     return whole
 
 
-def is_hosted_part(d: ResponsesBase, message: Message, out: list[Json]) -> bool:
-    """Whether a message was part of another one, or the head of such a one."""
-    spelling = d.spelling(message)
-    if "host" in spelling:
-        return True
-    return "joined" in spelling and bool(out) and out[-1].get("content").__class__ is list
-
-
-def write_joined(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
-    """Results that stood inside a message of the user's go back there."""
-    parts: list[Json] = []
-    for block in message.content:
-        if isinstance(block, ToolResult):
-            parts.append(d.write_result(block, w))
-        else:
-            d.write_part(block, parts, w)
-    spelling = d.spelling(message)
-    if "host" not in spelling:
-        out[-1]["content"] += parts
-        return
-    doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
-    doc |= {"role": spelling["host"], "content": parts}
-    out.append(d.emit(doc, message, w.log))
-
-
 def write_results(d: ResponsesBase, message: Message, out: list[Json], w: ItemWriting) -> None:
-    note_message(d, message, w)
+    d.lose(message.extras, message.at, w.log)
+    found: list[Json] = []
     for block in message.content:
         if isinstance(block, ToolResult):
-            out.append(d.write_result(block, w))
+            found.append(d.write_result(block, w))
         else:
             d.omit(block, w.log)
+    extras = message.extras
+    if extras is not None and extras.fields and d.is_home(extras.dialect):
+        # A message of the user in which results stood has fields, and its results have none.
+        found = [d.emit({"role": "user", "content": found}, message, w.log)]
+    out += found

@@ -36,7 +36,10 @@ TEXT_TYPES = frozenset({INPUT, OUTPUT, "text"})
 IMAGE_TYPES = frozenset({"input_image", "output_image"})
 CACHE = "prompt_cache_breakpoint"
 PART = "content/0"
-"""Where the first block of a message item keeps what it says as a part, beside the item's own."""
+"""Where the first block of a message item keeps the extra fields of its part, beside the item's.
+
+Extras of an item name it in ``inner``; so do those of a block that is an item itself.
+"""
 
 IDS = (r"[\s\S]", 64)
 NAMES = ("[a-zA-Z0-9_-]", 128)
@@ -47,22 +50,22 @@ NO_READERS: dict[str, Reader] = {}
 TEXT_KEYS = frozenset({"type", "text", "annotations", CACHE})
 IMAGE_KEYS = ("type", "detail", CACHE)
 PLAIN_TEXT = only("type", "text")
-PLAIN_MARK = only("mode")
 FILE_KEYS = ("type", "detail", "filename", CACHE)
 
 
 class ItemWriting(Writing):
-    """A conversion under way, with the ids that an answer gives its items."""
+    """A conversion under way, with the ids that a response gives its items."""
 
     __slots__ = ("count", "custom", "within")
+    counters = ("count",)
 
     def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
         Writing.__init__(self, log, IDS, NAMES, home, answer)
         self.count: dict[str, int] = {}
-        self.within = ""  # the answer whose items are named
+        self.within = ""  # the response whose items are named
 
     def item_id(self, prefix: str) -> str:
-        """A fresh id for an item of an answer, after the answer's own: ``msg_<answer>_1``."""
+        """A fresh id for an item of a response, after the response's own: ``msg_<response>_1``."""
         if self.log.ids is not None:
             return self.log.ids(prefix)
         number = self.count[prefix] = self.count.get(prefix, 0) + 1
@@ -88,7 +91,7 @@ def read_parts(
         if (read := more.get(kind)) is not None:
             out.append(read(d, doc, where))
         else:
-            out.append(read_part(d, doc, kind, where, usual))
+            out.append(read_part(d, doc, kind, where))
     return out
 
 
@@ -104,11 +107,11 @@ def write_parts(
     return out
 
 
-def read_part(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str, usual: str) -> Block:
+def read_part(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Block:
     if kind in TEXT_TYPES:
-        return read_text(d, doc, kind, at, usual)
+        return read_text(d, doc, at)
     if kind in IMAGE_TYPES:
-        return d.read_image(doc, kind, at)
+        return read_image(d, doc, at)
     match kind:
         case "refusal":
             return read_refusal(d, doc, at)
@@ -135,7 +138,7 @@ def write_part(d: ResponsesBase, block: Block, out: list[Json], w: Writing) -> N
             d.omit(block, w.log)
 
 
-def read_text(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str, usual: str) -> Text:
+def read_text(d: ResponsesBase, doc: dict[str, Json], at: str) -> Text:
     cited: tuple[Citation, ...] = ()
     if annotations := maybe_list(doc, "annotations", at):
         cited = tuple(
@@ -148,13 +151,13 @@ def read_text(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str, usual:
         cited,
         read_cache(d, doc, at) if CACHE in doc else None,
         at=at,
-        extras=d.keep(doc, TEXT_KEYS, None if kind == usual else {"type": kind}),
+        extras=d.keep(doc, TEXT_KEYS),
     )
 
 
 def write_text(d: ResponsesBase, block: Text, usual: str, w: Writing) -> Json:
     out: dict[str, Json] = {"type": usual, "text": block.text}
-    if usual == OUTPUT and not w.home:
+    if usual == OUTPUT and d.annotates:
         out["annotations"] = []
     if block.extras is None and block.cache is None and not block.citations:
         return out
@@ -162,8 +165,6 @@ def write_text(d: ResponsesBase, block: Text, usual: str, w: Writing) -> Json:
         out["annotations"] = [write_citation(d, cite, block, w) for cite in block.citations]
     if block.cache is not None:
         write_cache(d, out, block.cache, w)
-    if "type" in (spelling := d.spelling(block)):
-        out["type"] = spelling["type"]
     return d.emit(out, part_of(d, block), w.log)
 
 
@@ -172,13 +173,11 @@ def read_refusal(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
     key = "refusal" if doc.get("refusal") is not None else "text"
     if doc.get(key).__class__ is not str:
         need_str(doc, "refusal", at)
-    extras = d.keep(doc, ("type", key), None if key == "refusal" else {"key": key})
-    return Refusal(doc[key], at=at, extras=extras)
+    return Refusal(doc[key], at=at, extras=d.keep(doc, ("type", key)))
 
 
 def write_refusal(d: ResponsesBase, block: Refusal, w: Writing) -> Json:
-    key = d.spelling(block).get("key", "refusal")
-    return d.emit({"type": "refusal", key: block.text}, part_of(d, block), w.log)
+    return d.emit({"type": "refusal", "refusal": block.text}, part_of(d, block), w.log)
 
 
 def read_citation(d: ResponsesBase, doc: dict[str, Json], at: str) -> Citation:
@@ -195,14 +194,13 @@ def read_citation(d: ResponsesBase, doc: dict[str, Json], at: str) -> Citation:
             return Citation("url", url, title, span=span, at=at, extras=d.keep(doc, taken))
         case "file_citation" | "container_file_citation" | "file_path":
             taken += ["file_id", "filename"]
-            spelling = None if kind == "file_citation" else {"type": kind}
             return Citation(
                 "file",
                 span=span,
                 file_id=maybe_str(doc, "file_id", at),
                 filename=maybe_str(doc, "filename", at),
                 at=at,
-                extras=d.keep(doc, taken, spelling),
+                extras=d.keep(doc, taken),
             )
         case _:
             return Citation("other", at=at, extras=Extras(d.name, fields=doc))
@@ -214,7 +212,7 @@ def write_citation(d: ResponsesBase, cite: Citation, block: Text, w: Writing) ->
     if home and cite.kind == "other" and extras is not None:
         return extras.fields
     if home and cite.kind == "file":
-        out: dict[str, Json] = {"type": d.spelling(cite).get("type", "file_citation")}
+        out: dict[str, Json] = {"type": type_of(cite)}
         out |= {k: v for k in ("file_id", "filename") if (v := getattr(cite, k)) is not None}
     else:
         out = {"type": "url_citation"}
@@ -228,16 +226,22 @@ def write_citation(d: ResponsesBase, cite: Citation, block: Text, w: Writing) ->
     return d.emit(out, cite, w.log)
 
 
+def type_of(cite: Citation) -> str:
+    """Of the sources that are files, only those in a container and those that are cited have more
+    than an id and an index."""
+    fields = {} if cite.extras is None else cite.extras.fields
+    if "container_id" in fields:
+        return "container_file_citation"
+    return "file_path" if cite.filename is None and "index" in fields else "file_citation"
+
+
 def read_cache(d: ResponsesBase, doc: dict[str, Json], at: str) -> Cache | None:
     mark = maybe_dict(doc, CACHE, at)
     if mark is None:
         return None
     where = f"{at}/{CACHE}"
-    if mark.get("mode") == "explicit" and PLAIN_MARK(mark):
-        return Cache(at=where)
-    spelling = None if mark.get("mode") == "explicit" else {"mode": mark.get("mode")}
-    extras = d.keep(mark, ("mode", "ttl"), spelling)
-    return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
+    taken = ("mode", "ttl") if mark.get("mode") == "explicit" else ("ttl",)
+    return Cache(maybe_str(mark, "ttl", where), at=where, extras=d.keep(mark, taken))
 
 
 def write_cache(d: ResponsesBase, out: dict[str, Json], cache: Cache, w: Writing) -> None:
@@ -248,41 +252,34 @@ def write_cache(d: ResponsesBase, out: dict[str, Json], cache: Cache, w: Writing
     mark: dict[str, Json] = {"mode": "explicit"}
     if cache.ttl is not None:
         mark["ttl"] = cache.ttl
-    if "mode" in (spelling := d.spelling(cache)):
-        mark["mode"] = spelling["mode"]
-        if mark["mode"] is None:
-            del mark["mode"]
     out[CACHE] = d.emit(mark, cache, w.log)
 
 
 def write_media(d: ResponsesBase, block: Media, out: list[Json], w: Writing) -> None:
-    source = block.source
+    doc: dict[str, Json]
     if block.kind == "image":
-        out.append(finish(d, d.write_image(block, w), block, w))
+        doc = d.write_image(block, w)
     elif block.kind == "document":
-        out.append(finish(d, write_file(d, block, w), block, w))
-    elif "format" in (spelling := d.spelling(block)):
-        audio = {"data": source.value, "format": spelling["format"]}
-        out.append(finish(d, {"type": "input_audio", "input_audio": audio}, block, w))
+        doc = write_file(d, block, w)
+    else:
+        doc = write_audio(block)
+    if block.cache is not None:
+        write_cache(d, doc, block.cache, w)
+    out.append(d.emit(doc, part_of(d, block), w.log))
 
 
-def read_image(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Block:
+def read_image(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
     """An image by ``image_url`` (also as an object, as in Chat), ``url`` or ``file_id``."""
     key = "image_url" if doc.get("image_url") is not None else "url"
     address, detail = doc.get(key), maybe_str(doc, "detail", at)
-    spelling: dict[str, Json] = {} if kind == "input_image" else {"type": kind}
     partly: dict[str, Json] = {}
     if address.__class__ is dict:
-        spelling["nested"] = {k: v for k, v in address.items() if k == "detail"}
         partly = {key: ("url", "detail")}
         if detail is None:
             detail = maybe_str(address, "detail", f"{at}/{key}")
-            spelling["detail"] = "nested"
         address = need_str(address, "url", f"{at}/{key}")
     if address.__class__ is str:
-        if key == "url":
-            spelling["key"] = key
-        source = read_address(address, spelling)
+        source = read_address(address)
     elif address is None and doc.get("file_id").__class__ is str:
         key = "file_id"
         source = Source("file", doc[key], issuer=d.issuer)
@@ -294,28 +291,29 @@ def read_image(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Bl
         detail,
         cache=read_cache(d, doc, at),
         at=at,
-        extras=d.keep(doc, (*IMAGE_KEYS, key), spelling, partly=partly),
+        extras=d.keep(doc, (*IMAGE_KEYS, key), partly=partly),
     )
 
 
 def write_image(d: ResponsesBase, block: Media, w: Writing) -> dict[str, Json]:
-    spelling, source = d.spelling(block), block.source
-    out: dict[str, Json] = {"type": spelling.get("type", "input_image")}
-    nested = spelling.get("nested")
-    if source.kind == "file":
-        out["file_id"] = source.value
+    out: dict[str, Json] = {"type": "input_image"}
+    if block.source.kind == "file":
+        out["file_id"] = block.source.value
     else:
-        address: Json = d.write_address(block, w)
-        if nested is not None:
-            address = {"url": address, **nested}
-        out[spelling.get("key", "image_url")] = address
-    if "detail" in spelling:
-        return out
+        address = d.write_address(block, w)
+        nested = has_rest(d, part_of(d, block), "image_url")
+        out["image_url"] = {"url": address} if nested else address
     if block.detail is not None:
         out["detail"] = block.detail
     elif not w.home:
         out["detail"] = "auto"  # the types demand one; this is the default, and says nothing
     return out
+
+
+def has_rest(d: ResponsesBase, node: Node, key: str) -> bool:
+    """Whether something is left of an object that this dialect had under a key."""
+    extras = node.extras
+    return extras is not None and key in extras.inner and d.is_home(extras.dialect)
 
 
 def read_file(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
@@ -324,18 +322,12 @@ def read_file(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
     key = next((k for k in keys if doc.get(k).__class__ is str), None)
     if key is None:
         return Raw(d.name, doc, at=at)
-    spelling: dict[str, Json] = {}
     if key == "file_id":
         source = Source("file", doc[key], issuer=d.issuer)
     else:
-        source = read_address(doc[key], spelling)
-        if key == "file_data" and source.kind == "url":
-            if "://" in doc[key][:12]:
-                spelling["key"] = key
-            else:
-                source = Source("base64", doc[key])
-        elif key == "file_url" and source.kind == "base64":
-            spelling["key"] = key
+        source = read_address(doc[key])
+        if key == "file_data" and source.kind == "url" and "://" not in doc[key][:12]:
+            source = Source("base64", doc[key])
     return Media(
         "document",
         source,
@@ -343,22 +335,19 @@ def read_file(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
         filename=maybe_str(doc, "filename", at),
         cache=read_cache(d, doc, at),
         at=at,
-        extras=d.keep(doc, (*FILE_KEYS, key), spelling),
+        extras=d.keep(doc, (*FILE_KEYS, key)),
     )
 
 
 def write_file(d: ResponsesBase, block: Media, w: Writing) -> dict[str, Json]:
-    source, spelled = block.source, d.spelling(block).get("key")
     out: dict[str, Json] = {"type": "input_file"}
-    match source.kind:
+    match block.source.kind:
         case "file":
-            out["file_id"] = source.value
+            out["file_id"] = block.source.value
         case "url":
-            out[spelled or "file_url"] = source.value
+            out["file_url"] = block.source.value
         case _:
-            bare = source.media_type is None and "media_type" not in d.spelling(block)
-            address = d.write_address(block, w)
-            out[spelled or "file_data"] = source.value if bare and w.home else address
+            out["file_data"] = d.write_address(block, w)
     if block.filename is not None:
         out["filename"] = block.filename
     if block.detail is not None:
@@ -369,56 +358,9 @@ def write_file(d: ResponsesBase, block: Media, w: Writing) -> dict[str, Json]:
 def write_address(d: ResponsesBase, block: Media, w: Writing) -> str:
     """An address, or the data themselves as one."""
     source = block.source
-    if source.kind != "base64":
-        return source.value
-    media_type = d.spelling(block).get("media_type", source.media_type)
-    return data_uri(media_type or "", source.value)
-
-
-def finish(d: ResponsesBase, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:
-    """Cache mark and extras, which every medium can bear."""
-    if block.cache is not None:
-        write_cache(d, out, block.cache, w)
-    return d.emit(out, part_of(d, block), w.log)
-
-
-def mark(d: ResponsesBase, extras: Extras | None, item: Extras | None, form: str) -> Extras:
-    """What the first block of an item keeps: the item's own extras, and under ``content`` its.
-
-    No item has an extra field ``content``, so the two cannot meet.
-    """
-    fields = dict(item.fields) if item is not None else {}
-    blanks = dict(item.blanks) if item is not None else {}
-    spelling: dict[str, Json] = {"item": form}
-    if extras is not None:
-        if extras.fields:
-            fields[PART] = extras.fields
-        if extras.blanks:
-            blanks[PART] = extras.blanks
-        spelling |= extras.spelling
-    inner = () if item is None else item.inner
-    if extras is not None:
-        inner += tuple(f"{PART}/{part}" for part in extras.inner)
-    return Extras(d.name, fields, blanks, spelling, (*inner, PART) if PART in fields else inner)
-
-
-def part_of(d: ResponsesBase, block: Node) -> Node:
-    """The block as a part: without what it keeps for its item."""
-    extras = block.extras
-    if extras is None or not d.knows(extras.dialect) or "item" not in extras.spelling:
-        return block
-    fields, blanks = extras.fields.get(PART, {}), extras.blanks.get(PART, {})
-    return Node(at=block.at, extras=replace(extras, fields=fields, blanks=blanks))
-
-
-def item_of(block: Node) -> Node:
-    """The item whose first block this is: without what the block keeps for itself."""
-    extras = block.extras
-    if extras is None:
-        return block
-    fields = {k: v for k, v in extras.fields.items() if k != PART}
-    blanks = {k: v for k, v in extras.blanks.items() if k != PART}
-    return Node(at=block.at, extras=replace(extras, fields=fields, blanks=blanks))
+    return (
+        data_uri(source.media_type or "", source.value) if source.kind == "base64" else source.value
+    )
 
 
 def read_audio(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
@@ -430,9 +372,52 @@ def read_audio(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
     if data.__class__ is not str or form.__class__ is not str:
         return Raw(d.name, doc, at=at)
     source = Source("base64", data, "audio/mpeg" if form == "mp3" else f"audio/{form}")
-    partly = {"input_audio": ("data", "format")}
-    extras = d.keep(doc, ("type", CACHE), {"format": form}, partly=partly)
+    extras = d.keep(doc, ("type", CACHE), partly={"input_audio": ("data", "format")})
     return Media("audio", source, cache=read_cache(d, doc, at), at=at, extras=extras)
+
+
+def write_audio(block: Media) -> dict[str, Json]:
+    form = (block.source.media_type or "").removeprefix("audio/")
+    audio = {"data": block.source.value, "format": "mp3" if form == "mpeg" else form}
+    return {"type": "input_audio", "input_audio": audio}
+
+
+def mark(d: ResponsesBase, extras: Extras | None, item: Extras | None) -> Extras:
+    """What the first block of an item keeps: the item's own fields, and under ``PART`` its.
+
+    No item has an extra field of that name, so the two cannot meet.
+    """
+    if extras is None:
+        return d.as_item if item is None else replace(item, inner=(*item.inner, PART))
+    own = Extras(d.name) if item is None else item
+    fields = {**own.fields, PART: extras.fields} if extras.fields else own.fields
+    inside = (f"{PART}/{part}" for part in extras.inner)
+    return replace(own, fields=fields, inner=(*own.inner, *inside, PART))
+
+
+def is_item(extras: Extras | None) -> bool:
+    """Whether extras are those of an item, or of its first block."""
+    return extras is not None and PART in extras.inner
+
+
+def part_of(d: ResponsesBase, block: Node) -> Node:
+    """The block as a part: without what it keeps for its item."""
+    extras = block.extras
+    if extras is None or not is_item(extras) or not d.knows(extras.dialect):
+        return block
+    within = f"{PART}/"
+    inner = tuple(name.removeprefix(within) for name in extras.inner if name.startswith(within))
+    own = replace(extras, fields=extras.fields.get(PART, {}), inner=inner)
+    return Node(at=block.at, extras=own)
+
+
+def item_of(block: Node) -> Node:
+    """The item whose first block this is: without what the block keeps for itself."""
+    extras = block.extras
+    if extras is None:
+        return block
+    fields = {k: v for k, v in extras.fields.items() if k != PART}
+    return Node(at=block.at, extras=replace(extras, fields=fields))
 
 
 def bare_text(d: ResponsesBase, content: Sequence[Block], w: Writing) -> str | None:
@@ -442,19 +427,14 @@ def bare_text(d: ResponsesBase, content: Sequence[Block], w: Writing) -> str | N
     block = content[0]
     if block.__class__ is not Text or block.citations or block.cache is not None:
         return None
-    if block.extras is not None:
-        if d.is_home(block.extras.dialect):
+    if (extras := block.extras) is not None:
+        if extras.fields and d.is_home(extras.dialect):
             return None
-        d.lose(block.extras, block.at, w.log)
+        d.lose(extras, block.at, w.log)
     return block.text
 
 
-def read_address(url: str, spelling: dict[str, Json]) -> Source:
+def read_address(url: str) -> Source:
     """A data URI as data, with the parameters of its media type; it may have none."""
     found = split_data_uri(url)
-    if found is None:
-        return Source("url", url)
-    head, data = found
-    if not head:
-        spelling["media_type"] = head
-    return Source("base64", data, head or None)
+    return Source("url", url) if found is None else Source("base64", found[1], found[0] or None)

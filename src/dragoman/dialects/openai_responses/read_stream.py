@@ -3,13 +3,13 @@
 Items open and close, parts open and close inside them, and the last event repeats the whole
 answer: where that is another text than came before, the ledger says so. Items go by their place
 (``output_index``), not by their ids, which some servers change from event to event; where no place
-is given, by their ids. How far a hosted tool has come is news, not a part of the answer, and is
+is given, by their ids. How far a hosted tool has come is news, not a part of the response, and is
 passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,17 +20,21 @@ from msgspec.structs import replace
 from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
 from ...core.walk import rebuild
 from ...errors import Malformed
-from ...model import (
-    Block,
-    Json,
-    Reasoning,
-    Refusal,
-    Response,
-    Text,
-    ToolCall,
-)
+from ...model import Block, Json, Reasoning, Response, Text
 from ...streams.base import Keys, Said, StreamReader
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
+from ...streams.events import (
+    Cite,
+    Close,
+    Delta,
+    End,
+    Event,
+    Odd,
+    Open,
+    Ping,
+    Signed,
+    deltas,
+    hollow,
+)
 from ...streams.framing import Frame
 from . import items, response
 from .parts import OUTPUT, read_citation, read_parts
@@ -42,15 +46,18 @@ if TYPE_CHECKING:
 CALL_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
 PART_TEXTS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
 
-# What a delta adds to: the place in its item, and the key of its number there.
-DELTAS = {
-    "response.output_text.delta": ("content", "content_index"),
-    "response.refusal.delta": ("content", "content_index"),
-    "response.reasoning_text.delta": ("content", "content_index"),
-    "response.reasoning_summary_text.delta": ("summary", "summary_index"),
-    "response.function_call_arguments.delta": ("call", ""),
-    "response.custom_tool_call_input.delta": ("call", ""),
+# Texts that come as deltas: the place in the item, the key of the number there, where the end has
+# the whole, and what events say of it beside that: the name of a function is that of its item.
+# https://platform.openai.com/docs/api-reference/responses-streaming
+TEXTS: dict[str, tuple[str, ...]] = {
+    "output_text": ("content", "content_index", "text", "logprobs"),
+    "refusal": ("content", "content_index", "refusal"),
+    "reasoning_text": ("content", "content_index", "text"),
+    "reasoning_summary_text": ("summary", "summary_index", "text"),
+    "function_call_arguments": ("call", "", "arguments", "name"),
+    "custom_tool_call_input": ("call", "", "input"),
 }
+DELTAS = {f"response.{name}.delta": row[:2] for name, row in TEXTS.items()}
 # News of the provider's own tools, and what only repeats what was said.
 NEWS = (
     "response.web_search_call.",
@@ -63,14 +70,9 @@ NEWS = (
     "response.compaction.",
     "response.in_progress",
     "response.queued",
-    "response.output_text.done",
-    "response.refusal.done",
-    "response.reasoning_text.done",
-    "response.reasoning_summary_text.done",
     "response.reasoning_summary_part.",
-    "response.function_call_arguments.done",
-    "response.custom_tool_call_input.done",
     "keepalive",
+    *(f"response.{name}.done" for name in TEXTS),
 )
 
 
@@ -80,36 +82,21 @@ ITEM = (*ALL, "item_id", "output_index")
 PART = (*ITEM, "content_index")
 SUMMARY = (*ITEM, "summary_index")
 RESPONSE = Keys(*ALL, "response")
+ENDS = ("completed", "incomplete", "cancelled", "failed")
+STATUSES = ("created", "in_progress", "queued", *ENDS)
 # Responses, items and parts are compared with those that take their place.
 KEYS = {
-    "response.created": RESPONSE,
-    "response.in_progress": RESPONSE,
-    "response.queued": RESPONSE,
-    "response.completed": RESPONSE,
-    "response.incomplete": RESPONSE,
-    "response.cancelled": RESPONSE,
-    "response.failed": RESPONSE,
+    **{f"response.{word}": RESPONSE for word in STATUSES},
     "response.output_item.added": Keys(*ITEM, "item"),
     "response.output_item.done": Keys(*ITEM, "item"),
     "response.content_part.added": Keys(*PART, "part"),
     "response.content_part.done": Keys(*PART, "part"),
     "response.output_text.annotation.added": Keys(*PART, "annotation_index", "annotation"),
-    "response.output_text.delta": Keys(*PART, "delta", "logprobs"),
-    "response.output_text.done": Keys(*PART, "text", "logprobs"),
-    "response.refusal.delta": Keys(*PART, "delta"),
-    "response.refusal.done": Keys(*PART, "refusal"),
-    "response.reasoning_text.delta": Keys(*PART, "delta"),
-    "response.reasoning_text.done": Keys(*PART, "text"),
-    "response.reasoning_summary_text.delta": Keys(*SUMMARY, "delta"),
-    "response.reasoning_summary_text.done": Keys(*SUMMARY, "text"),
+    **{f"response.{name}.delta": Keys(*ITEM, r[1], "delta", *r[3:]) for name, r in TEXTS.items()},
+    **{f"response.{name}.done": Keys(*ITEM, *r[1:]) for name, r in TEXTS.items()},
     "response.reasoning_summary_part.added": Keys(*SUMMARY, "part"),
     # the status says whether the summary was cut, as the item does in the end
     "response.reasoning_summary_part.done": Keys(*SUMMARY, "part", "status"),
-    "response.function_call_arguments.delta": Keys(*ITEM, "delta"),
-    # the name of the function is that of its item (platform.openai.com/docs/api-reference)
-    "response.function_call_arguments.done": Keys(*ITEM, "arguments", "name"),
-    "response.custom_tool_call_input.delta": Keys(*ITEM, "delta"),
-    "response.custom_tool_call_input.done": Keys(*ITEM, "input"),
     "ping": Keys(*ALL),
     "keepalive": Keys(*ALL),
 }
@@ -192,6 +179,7 @@ class ResponsesReader(StreamReader):
     dialect: ResponsesBase
     keys: ClassVar[dict[str, Keys]] = KEYS
     others: ClassVar[Keys | None] = HOSTED
+    varying: ClassVar[Mapping[str, Any]] = {"sequence_number": int, "obfuscation": str}
 
     def __init__(self, dialect: ResponsesBase, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -207,16 +195,12 @@ class ResponsesReader(StreamReader):
             "response.content_part.done": self.part_done,
             "response.output_text.annotation.added": self.cited,
             "response.output_item.done": self.item_done,
-            "response.completed": self.finished,
-            "response.incomplete": self.finished,
-            "response.cancelled": self.finished,
-            "response.failed": self.finished,
             "error": self.broken,
             "response.error": self.broken,
             "ping": self.ping,
+            **{f"response.{word}": self.finished for word in ENDS},
+            **dict.fromkeys(DELTAS, self.grown),
         }
-        for kind in DELTAS:
-            self.ways[kind] = self.grown
 
     def read(self, frame: Frame) -> Sequence[Event]:
         data = frame[1]
@@ -232,6 +216,7 @@ class ResponsesReader(StreamReader):
         key = None if item is None else item.keys.get((place, number))
         if item is None or item.done or key is None or key not in item.said:
             return self.read_with_care(frame)
+        self.sink = item.said[key].add
         return self.grow(item, key, usual.delta)
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -498,10 +483,9 @@ class ResponsesReader(StreamReader):
         ):
             self.differs(item.at)
         for index in item.open.values():
-            signature = blocks[0].signature if isinstance(blocks[0], Reasoning) else None
-            events += (
-                [Close(index)] if signature is None else [Signed(index, signature), Close(index)]
-            )
+            if isinstance(blocks[0], Reasoning) and blocks[0].signature is not None:
+                events.append(Signed(index, blocks[0].signature))
+            events.append(Close(index))
         item.open.clear()
         return events
 
@@ -534,26 +518,11 @@ class ResponsesReader(StreamReader):
             events += [Cite(index, citation) for citation in block.citations[len(told) :]]
         return [*events, Close(index)]
 
-    def deltas(self, index: int, block: Reasoning) -> list[Event]:
-        events: list[Event] = [Delta(index, t, "text", n) for n, t in enumerate(block.content)]
-        return events + [Delta(index, t, "summary", n) for n, t in enumerate(block.summary)]
-
     def at_once(self, block: Block) -> list[Event]:
         """A block that comes whole."""
         index = self.count
         self.count += 1
-        events: list[Event] = [Open(index, hollow(block))]
-        if isinstance(block, Text | Refusal) and block.text:
-            events.append(Delta(index, block.text))
-        elif isinstance(block, ToolCall) and block.arguments:
-            events.append(Delta(index, block.arguments))
-        elif isinstance(block, Reasoning):
-            events += self.deltas(index, block)
-            if block.signature is not None:
-                events.append(Signed(index, block.signature))
-        for cite in block.citations if isinstance(block, Text) else ():
-            events.append(Cite(index, cite))
-        return [*events, Close(index)]
+        return [Open(index, hollow(block)), *deltas(index, block), Close(index)]
 
     # -- the end ----------------------------------------------------------------------------
 
@@ -579,7 +548,7 @@ class ResponsesReader(StreamReader):
         return [*events, End(tree)]
 
     def settle(self, output: list[Json], events: list[Event]) -> None:
-        """The whole answer, as the last event repeats it; some servers leave it out there.
+        """The whole response, as the last event repeats it; some servers leave it out there.
 
         What it does not repeat was said all the same, and stays, unless it is part of another item
         there.
@@ -621,7 +590,7 @@ class ResponsesReader(StreamReader):
 
     def numbers_of(self, docs: list[dict[str, Json]]) -> list[int]:
         """Which items the last event repeats: by their places, else by their ids and kinds."""
-        known = sorted(self.items)  # the places in an answer have no gaps
+        known = sorted(self.items)  # the places in a response have no gaps
         fresh = count(known[-1] + 1 if known else 0)
         if len(docs) >= len(known) and all(
             self.items[number].kind == doc.get("type")

@@ -10,11 +10,10 @@ from ...core.fields import Field, Fields, flag, labels, number, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
 from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
-from ...core.writing import Names, is_plain
+from ...core.writing import Names
 from ...ledger import Ledger
 from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
 from ...model import (
-    Extras,
     History,
     Json,
     Message,
@@ -27,7 +26,8 @@ from ...model import (
 )
 from ...tools import schemas
 from .._openai import short_labels, short_user
-from . import items, parts
+from . import parts
+from .items import begins_item
 from .parts import ItemWriting
 from .tools import write_tool_list
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 LOGPROBS = "message.output_text.logprobs"
-"""What must be included in an answer to get token probabilities."""
+"""What must be included in a response to get token probabilities."""
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 SUMMARIES = ("auto", "concise", "detailed")
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
@@ -72,13 +72,12 @@ FIELDS = Fields(
 def read_request(d: ResponsesBase, doc: Json) -> Request:
     doc = as_dict(doc, "")
     taken: set[str] = set()  # beside what is always taken
-    spelling: dict[str, Json] = {}
     partly: dict[str, tuple[str, ...]] = {}
-    messages = d.read_conversation(doc, taken, spelling)
+    messages = read_conversation(d, doc, taken)
     tools = doc.get("tools")
     tools = None if tools is None else d.read_tool_list(tools, "/tools")
     choice = read_request_choice(d, doc)
-    params = read_params(d, doc, taken, partly, spelling)
+    params = read_params(d, doc, taken, partly)
     return Request(
         maybe_str(doc, "model", ""),
         tuple(messages),
@@ -86,7 +85,7 @@ def read_request(d: ResponsesBase, doc: Json) -> Request:
         choice,
         params,
         dialect=d.name,
-        extras=d.keep(doc, d.fields.all_taken(taken), spelling, partly=partly),
+        extras=d.keep(doc, d.fields.all_taken(taken), partly=partly),
     )
 
 
@@ -100,15 +99,15 @@ def write_request(d: ResponsesBase, tree: Request, log: Ledger) -> Json:
     facts = w.address(d.vendor, tree.model)
     if facts is not UNKNOWN:
         tree = fitting.fit(tree, facts, log)
-    spelling = d.spelling(tree)
-    d.write_conversation(out, tree.messages, spelling, w)
+    left = d.write_prompt(out, tree.messages, w)
+    out["input"] = d.write_items(left, w)
     if tree.tools is not None:
         tools = write_tool_list(d, tree.tools, w)
         if tools or w.home:
             out["tools"] = tools
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree, tree.tool_choice, w)
-    write_params(d, out, tree.params, spelling, w)
+    write_params(d, out, tree.params, w)
     if "text" in out and not w.home:
         say_json(d, out, tree, log)
     return d.emit(out, tree, log)
@@ -140,30 +139,25 @@ def say_json(d: ResponsesBase, out: dict[str, Json], tree: Request, log: Ledger)
 
 def read_messages(d: ResponsesBase, doc: Json) -> History:
     """A history is an object with the items; the bare items are tolerated."""
-    spelling: dict[str, Json] = {}
-    taken = {"input", "instructions"}
     if doc.__class__ is list or doc.__class__ is str:
         messages: list[Message] = []
-        d.read_input(doc, "", messages, spelling)
-        note = Extras(d.name, spelling=spelling | {"bare": True})
-        return History(tuple(messages), dialect=d.name, extras=note)
+        read_input(d, doc, "", messages)
+        return History(tuple(messages), dialect=d.name)
     doc = as_dict(doc, "")
-    messages = d.read_conversation(doc, taken, spelling)
-    return History(tuple(messages), dialect=d.name, extras=d.keep(doc, taken, spelling))
+    taken = {"input", "instructions"}
+    messages = read_conversation(d, doc, taken)
+    return History(tuple(messages), dialect=d.name, extras=d.keep(doc, taken))
 
 
 def write_messages(d: ResponsesBase, tree: History, log: Ledger) -> Json:
+    w = d.writing(log, tree.dialect)
     out: dict[str, Json] = {}
-    spelling = d.spelling(tree)
-    d.write_conversation(out, tree.messages, spelling, d.writing(log, tree.dialect))
-    if "bare" in spelling and len(out) == 1:
-        return out["input"]
+    left = d.write_prompt(out, tree.messages, w)
+    out["input"] = d.write_items(left, w)
     return d.emit(out, tree, log)
 
 
-def read_conversation(
-    d: ResponsesBase, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
-) -> list[Message]:
+def read_conversation(d: ResponsesBase, doc: dict[str, Json], taken: set[str]) -> list[Message]:
     """The instructions and the items."""
     out: list[Message] = []
     prompt = doc.get("instructions")
@@ -172,93 +166,41 @@ def read_conversation(
             text = Text(prompt, at="/instructions")
             out.append(Message("system", (text,), at="/instructions"))
     elif prompt.__class__ is list:
-        inner: list[Message] = []
-        d.read_items(prompt, "/instructions", inner)
-        out += (place(d, message, "instructions") for message in inner)
+        d.read_items(prompt, "/instructions", out)
     elif prompt is not None:
         expected("a string", prompt, "/instructions")
     system = doc.get("system")
     if system.__class__ is str:  # not a field of this API, but other converters write it
         taken.add("system")
-        message = Message("system", (Text(system, at="/system"),), at="/system")
-        out.append(place(d, message, "system"))
-    d.read_input(doc.get("input"), "/input", out, spelling)
+        out.append(Message("system", (Text(system, at="/system"),), at="/system"))
+    read_input(d, doc.get("input"), "/input", out)
     return out
-
-
-def place(d: ResponsesBase, message: Message, where: str) -> Message:
-    """A message that did not stand among the items."""
-    return Message(
-        message.role,
-        message.content,
-        message.name,
-        at=message.at,
-        extras=d.respell(message.extras, place=where),
-    )
-
-
-def write_conversation(
-    d: ResponsesBase,
-    out: dict[str, Json],
-    messages: Sequence[Message],
-    spelling: dict[str, Json],
-    w: ItemWriting,
-) -> None:
-    items = d.write_prompt(out, messages, w)
-    spelled = spelling.get("input")
-    if spelled == "string" and len(items) == 1 and is_prompt(items[0]):
-        out["input"] = parts.bare_text(d, items[0].content, w)
-    else:
-        written = d.write_items(items, w)
-        if written or spelled != "absent":
-            out["input"] = written
 
 
 def write_prompt(
     d: ResponsesBase, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
 ) -> Sequence[Message]:
     """The prompt beside the items, and the messages that are left for the items."""
-    if not messages:
+    first = messages[0] if messages else None
+    if first is None or first.role != "system" or begins_item(d, first.extras):
+        return messages  # if there is a prompt, it stood among the items
+    text = parts.bare_text(d, first.content, w)
+    if text is None or (w.home and not text):
         return messages
-    first = messages[0]
-    count, spelled = 0, place_of(d, first)
-    if first.role == "system" and spelled is None:
-        text = parts.bare_text(d, first.content, w)
-        if text is not None:
-            if first.name is not None or first.extras is not None:
-                items.note_message(d, first, w)
-            count = 1
-            if text:
-                out["instructions"] = text
-            else:
-                place = first.content[0].at if first.content else first.at
-                d.omit_text(place, w.log)
-    elif spelled == "instructions":
-        while count < len(messages) and place_of(d, messages[count]) == spelled:
-            count += 1
-        out["instructions"] = d.write_items(messages[:count], w)
-    if count < len(messages) and place_of(d, messages[count]) == "system":
-        out["system"] = parts.bare_text(d, messages[count].content, w)
-        count += 1
-    return messages[count:]
+    d.lose(first.extras, first.at, w.log)
+    if text:
+        out["instructions"] = text
+    else:
+        d.omit_text(first.content[0].at, w.log)
+    return messages[1:]
 
 
-def place_of(d: ResponsesBase, message: Message) -> Json:
-    """Where a message stood at home, when not where it would be put."""
-    return None if message.extras is None else d.spelling(message).get("place")
-
-
-def read_input(
-    d: ResponsesBase, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
-) -> None:
+def read_input(d: ResponsesBase, value: Json, at: str, out: list[Message]) -> None:
     if value.__class__ is list:
         d.read_items(value, at, out)
     elif value.__class__ is str:
-        spelling["input"] = "string"
         out.append(Message("user", (Text(value, at=at),), at=at))
-    elif value is None:
-        spelling["input"] = "absent"
-    else:
+    elif value is not None:
         expected("a string or a list", value, at)
 
 
@@ -281,29 +223,22 @@ def write_request_choice(
         # "Tool choice 'required' must be specified with 'tools' parameter."
         names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
         if not names or (choice.mode == "named" and choice.name not in names):
-            w.log.dropped(
-                "tool_choice",
-                choice.at,
-                f"{d.name} requires the tool of tool_choice to be in tools",
-            )
-            return
+            why = f"{d.name} requires the tool of tool_choice to be in tools"
+            return w.log.dropped("tool_choice", choice.at, why)
     said = d.write_choice(choice, w)
     if said is not None:
         out["tool_choice"] = said
+    return None
 
 
 def read_params(
-    d: ResponsesBase,
-    doc: dict[str, Json],
-    taken: set[str],
-    partly: dict[str, tuple[str, ...]],
-    spelling: dict[str, Json],
+    d: ResponsesBase, doc: dict[str, Json], taken: set[str], partly: dict[str, tuple[str, ...]]
 ) -> Params:
     fields = d.fields
     if (usual := fields.usual(doc)) is not None:
         return usual
     ats: dict[str, str] = {}
-    given = fields.read(doc, ats, spelling, taken)
+    given = fields.read(doc, ats, {}, taken)
     if fields.special.isdisjoint(doc):
         return Params(**given, ats=ats)
     said = doc.get("text")
@@ -318,26 +253,19 @@ def read_params(
         ats["logprobs"] = "/include/0"
         given["logprobs"] = True
     given["thinking"] = read_effort(doc, partly)
-    given["conversation_id"] = read_conversation_id(doc, taken, partly, ats, spelling)
+    given["conversation_id"] = read_conversation_id(doc, taken, partly, ats)
     return Params(**given, ats=ats)
 
 
-def write_params(
-    d: ResponsesBase,
-    out: dict[str, Json],
-    params: Params,
-    spelling: dict[str, Json],
-    w: ItemWriting,
-) -> None:
-    left = d.fields.write(out, params, w, d.name, spelling)
+def write_params(d: ResponsesBase, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
+    left = d.fields.write(out, params, w, d.name)
     if not w.home:
         out.setdefault("store", False)  # the API stores a response unless it is told not to
     if left is None:
         return
     if left.conversation_id is not None:
-        wrapped = spelling.get("conversation") == "object"
-        value = left.conversation_id
-        out["conversation"] = {"id": value} if wrapped else value
+        name = left.conversation_id
+        out["conversation"] = {"id": name} if w.home else name
     if left.thinking is not None:
         write_effort(d, out, left.thinking, w)
     write_answer_form(d, out, left, w)
@@ -354,7 +282,6 @@ def read_conversation_id(
     taken: set[str],
     partly: dict[str, tuple[str, ...]],
     ats: dict[str, str],
-    spelling: dict[str, Json],
 ) -> str | None:
     """The stored conversation: its id, or an object with its id."""
     value = doc.get("conversation")
@@ -365,7 +292,6 @@ def read_conversation_id(
     if value.__class__ is dict and value.get("id").__class__ is str:
         partly["conversation"] = ("id",)
         ats["conversation_id"] = "/conversation/id"
-        spelling["conversation"] = "object"
         return str(value["id"])
     return None
 
@@ -412,7 +338,7 @@ def write_answer_form(
 def read_output(
     d: ResponsesBase, text: dict[str, Json], partly: dict[str, tuple[str, ...]]
 ) -> OutputFormat | None:
-    """The form of the answer; the schema may be nested, as it is in Chat."""
+    """The form of the response; the schema may be nested, as it is in Chat."""
     form, at = text.get("format"), "/text/format"
     if form.__class__ is not dict:
         return None
@@ -426,7 +352,7 @@ def read_output(
     if form.get("json_schema").__class__ is dict:
         inner, where = form["json_schema"], f"{at}/json_schema"
         nested = {"json_schema": SCHEMA_KEYS}
-        extras = d.keep(form, ("type",), {"nested": True}, partly=nested)
+        extras = d.keep(form, ("type",), partly=nested)
     else:
         inner, where = form, at
         extras = d.keep(form, ("type", *SCHEMA_KEYS))
@@ -455,11 +381,5 @@ def write_output(d: ResponsesBase, form: OutputFormat, w: ItemWriting) -> Json:
         if form.strict:
             inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
             inner["strict"] = strict or False
-    if d.spelling(form).get("nested"):
-        return d.emit(doc | {"json_schema": inner}, form, w.log)
-    return d.emit(doc | inner, form, w.log)
-
-
-def is_prompt(message: Message) -> bool:
-    """Whether a bare string can stand for a message."""
-    return message.role == "user" and is_plain(message)
+    nested = parts.has_rest(d, form, "json_schema")
+    return d.emit(doc | ({"json_schema": inner} if nested else inner), form, w.log)

@@ -1,4 +1,4 @@
-"""Answers and errors of the OpenAI Responses API, both ways."""
+"""Responses and errors of the OpenAI Responses API, both ways."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_dict,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    missing,
-)
+from ...core.reading import as_dict, maybe_dict, maybe_list, maybe_number, maybe_str, missing
 from ...core.turns import note_error_code, note_error_type
 from ...core.writing import Writing
 from ...dialect import Dialect
@@ -39,8 +32,8 @@ from ...model import (
     Usage,
 )
 from .._openai import ERROR_TYPES, ERRORS
-from .items import note_message, read_answer
-from .parts import ItemWriting
+from .items import read_answer
+from .parts import ItemWriting, has_rest
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
@@ -78,7 +71,7 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "other": ("incomplete", None, True),
 }
 
-# The codes that a failed answer may bear, for those kinds that have one.
+# The codes that a failed response may bear, for those kinds that have one.
 FAILURE_CODES: dict[ErrorKind, str] = {
     "invalid-request": "invalid_prompt",
     "rate-limit": "rate_limit_exceeded",
@@ -87,7 +80,7 @@ FAILURE_CODES: dict[ErrorKind, str] = {
 }
 ERROR_KEYS = ("message", "type", "code", "param")
 
-# What an answer repeats of its request; one loss elsewhere, however much it is.
+# What a response repeats of its request; one loss elsewhere, however much it is.
 ECHO = frozenset(
     {
         "instructions", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p",
@@ -109,10 +102,11 @@ LEAST_ECHO: dict[str, Json] = {
     "tool_choice": "auto",
     "tools": [],
 }
+UNSET = {key: value for key, value in LEAST_ECHO.items() if value is None}
 TAKEN = frozenset(
     {
         "id", "object", "created_at", "status", "model", "output", "error", "incomplete_details",
-        "usage", "service_tier",
+        "usage", "service_tier", *ECHO,
     }
 )  # fmt: skip
 # https://platform.openai.com/docs/api-reference/responses/object#responses/object-usage
@@ -127,6 +121,7 @@ COUNTS = Counts(
     },
     whole=True,
 )
+ALL_TEXT = "output_text"
 WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 
 
@@ -134,17 +129,10 @@ def read_response(d: ResponsesBase, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if "output" not in doc and "status" not in doc:
         missing("output", "")
-    spelling: dict[str, Json] = {}
-    output = maybe_list(doc, "output", "")
-    if output is None:
-        spelling["output"] = None
-    blocks = read_answer(d, output or [], "/output")
-    if doc.get("object") != "response":
-        spelling["object"] = doc.get("object")
+    blocks = read_answer(d, maybe_list(doc, "output", "") or [], "/output")
     taken = TAKEN
-    if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
-        spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
-        taken = TAKEN | {"output_text"}
+    if doc.get("status") is None:
+        taken -= {"incomplete_details"}
     if doc.get("status") in BROKEN_OFF:
         blocks = as_broken_off(blocks)
     message = Message("assistant", blocks, at="/output" if "output" in doc else "")
@@ -153,15 +141,23 @@ def read_response(d: ResponsesBase, doc: Json) -> Response:
     return Response(
         maybe_str(doc, "id", ""),
         maybe_str(doc, "model", ""),
-        (Candidate(message, read_stop(d, doc, blocks, spelling), at=""),),
+        (Candidate(message, read_stop(d, doc, blocks), at=""),),
         None if usage is None else read_usage(d, usage, "/usage"),
         maybe_number(doc, "created_at", ""),
         None if failure is None else read_failure(d, failure),
         maybe_str(doc, "service_tier", ""),
         read_echo(d, doc),
         dialect=d.name,
-        extras=d.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
+        extras=without_copy(blocks, d.keep(doc, taken)),
     )
+
+
+def without_copy(blocks: tuple[Block, ...], extras: Extras | None) -> Extras | None:
+    """Of a text that repeats the others, as the SDK has it, only that it is there."""
+    if extras is None or extras.fields.get(ALL_TEXT) != said_in(blocks):
+        return extras
+    fields = {k: v for k, v in extras.fields.items() if k != ALL_TEXT}
+    return replace(extras, fields=fields, inner=(*extras.inner, ALL_TEXT))
 
 
 def as_broken_off(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -173,8 +169,7 @@ def as_broken_off(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         if extras.fields["status"] != "incomplete":
             break
         fields = {k: v for k, v in extras.fields.items() if k != "status"}
-        blanks = extras.blanks | {"status": "incomplete"}
-        block = replace(blocks[index], extras=replace(extras, fields=fields, blanks=blanks))
+        block = replace(blocks[index], extras=replace(extras, fields=fields))
         return (*blocks[:index], block, *blocks[index + 1 :])
     return blocks
 
@@ -183,42 +178,37 @@ def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect, answer=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     out: dict[str, Json] = {}
-    write_head(d, out, tree, w)
+    heads.put_id(d, out, tree, w, "resp_1")
+    out["object"] = "response"
+    heads.put_created(d, out, "created_at", tree, w, heads.exact if w.home else int)
+    if tree.created is not None and out["created_at"] != tree.created:
+        heads.round_date("seconds", tree, d, w.log)
+    heads.put_model(d, out, tree, w)
     write_stop(d, out, tree, candidate, w)
+    out.setdefault("error", None)
     items: list[Json] = []
     out["output"] = items
     w.within = stem(tree.id)
     d.write_turn(candidate.message.content, items, w)
-    if not w.home and out["status"] in BROKEN_OFF and items and "status" in items[-1]:
+    status = items[-1].get("status") if items and out.get("status") in BROKEN_OFF else None
+    if status == "completed" or (status is not None and not w.home):
         last = candidate.message.content[-1]
         if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
             items[-1]["status"] = "incomplete"
-    note_message(d, candidate.message, w)
+    d.lose(candidate.message.extras, candidate.message.at, log)
     d.lose(candidate.extras, candidate.at, log)
-    if tree.usage is not None:
-        out["usage"] = write_usage(d, tree.usage, w)
-    elif not w.home:
-        out["usage"] = None
-    write_tier(d, out, tree, w)
+    out["usage"] = None if tree.usage is None else write_usage(d, tree.usage, w)
+    if tree.service_tier is not None:
+        d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     d.write_echo(out, tree, w)
-    for key, value in d.spelling(tree).items():
-        out[key] = said_in(candidate.message.content) if key == "output_text" else value
-        if out[key] is None and not (key == "output" and items):
-            del out[key]
+    if has_rest(d, tree, ALL_TEXT):
+        out[ALL_TEXT] = said_in(candidate.message.content)
     return d.emit(out, tree, log)
-
-
-def write_head(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-    heads.put_id(d, out, tree, w, "resp_1")
-    out["object"] = "response"
-    heads.put_created(d, out, "created_at", tree, w, heads.exact)
-    heads.put_model(d, out, tree, w)
 
 
 def read_echo(d: ResponsesBase, doc: dict[str, Json]) -> Extras | None:
     fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
-    blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
-    return Extras(d.name, fields, blanks) if fields or blanks else None
+    return Extras(d.name, fields) if fields else None
 
 
 def echo(d: ResponsesBase, request: Json) -> Extras | None:
@@ -229,45 +219,36 @@ def echo(d: ResponsesBase, request: Json) -> Extras | None:
 
 
 def write_echo(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-    """What an answer repeats of its request; of a request nobody knows, the least."""
+    """What a response repeats of its request; of a request nobody knows, the least."""
     echo = tree.echo
     if echo is not None and d.is_home(echo.dialect):
-        out |= echo.fields
-        out |= echo.blanks
+        out |= UNSET | echo.fields
         return
     least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
     same = echo is not None and echo.fields == least
     if echo is not None and echo.fields and not same:
-        w.log.dropped(
-            "response.echo", tree.at, f"{d.name} does not repeat this field of the request"
-        )
+        why = f"{d.name} does not repeat this field of the request"
+        w.log.dropped("response.echo", tree.at, why)
     if w.home:
         return
     out |= LEAST_ECHO | {"tools": []}
     if same:
         return
-    why = (
-        f"{d.name} repeats the request in a response; written as no "
-        "tools and the default tool_choice"
-    )
-    w.log.invented("response.echo", "", why)
+    why = f"{d.name} repeats the request in a response; written as no tools"
+    w.log.invented("response.echo", "", f"{why} and the default tool_choice")
 
 
-def read_stop(
-    d: ResponsesBase, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
-) -> Stop | None:
+def read_stop(d: ResponsesBase, doc: dict[str, Json], blocks: tuple[Block, ...]) -> Stop | None:
     """The status does not tell a call or a refusal from a plain end; the items do."""
     status = maybe_str(doc, "status", "")
     details = maybe_dict(doc, "incomplete_details", "")
     if status is None:
-        if details is not None:
-            spelling["incomplete_details"] = details
         return None
-    if ":" in status:
-        spelling |= {"status": status, "incomplete_details": details}
     word = None if details is None else details.get("reason")
     if not isinstance(word, str):
         word = None
+    if status != "incomplete":
+        word = None  # the status tells how it ended; why it was cut off is no more than a detail
     detail = None if details == {"reason": word} and word else details
     native = status if word is None else f"{status}:{word}"
     reason = STATUS.get(status, "other") if word is None else INCOMPLETE.get(word, "other")
@@ -282,7 +263,7 @@ def write_stop(
     stop, failure = candidate.stop, tree.failure
     if failure is not None:
         out["error"] = write_failure(d, failure, w)
-    if w.home:
+    if w.home and (stop is None or d.is_home(stop.dialect)):
         if stop is not None:
             write_own_stop(out, stop)
         return
@@ -298,7 +279,6 @@ def write_stop(
         status, word = "completed", None
     out["status"] = status
     out["incomplete_details"] = None if word is None else {"reason": word}
-    out.setdefault("error", None)
     if stop is None:
         return
     exact = exact or stop.native == status  # a variant of this API said so
@@ -311,40 +291,32 @@ def write_stop(
 
 
 def write_own_stop(out: dict[str, Json], stop: Stop) -> None:
-    status, _, word = (stop.native or "").partition(":")
-    out["status"] = status
-    if stop.detail is not None:
-        out["incomplete_details"] = stop.detail
-    elif word:
-        out["incomplete_details"] = {"reason": word}
+    out["status"], _, word = (stop.native or "").partition(":")
+    found = {"reason": word} if word else None
+    out["incomplete_details"] = found if stop.detail is None else stop.detail
 
 
 def read_failure(d: ResponsesBase, doc: Json) -> Failure:
-    """The error inside an answer that failed."""
+    """The error inside a response that failed."""
     at = "/error"
     if doc.__class__ is str:
-        return Failure("other", doc, dialect=d.name, at=at, extras=d.respell(None, whole=True))
-    doc = as_dict(doc, at)
-    words, spelling = words_of(doc)
-    return failure_of(d, words, at, d.keep(doc, words, spelling))
+        return Failure("other", doc, dialect=d.name, at=at)
+    words = words_of(as_dict(doc, at))
+    return failure_of(d, words, at, d.keep(doc, words))
 
 
 def write_failure(d: ResponsesBase, failure: Failure, w: ItemWriting) -> Json:
     if d.is_home(failure.dialect):
-        if d.spelling(failure).get("whole"):
-            return failure.message
-        return d.emit(write_words(d, failure), failure, w.log)
+        return d.emit(write_words(failure), failure, w.log)
     code = FAILURE_CODES.get(failure.kind, "server_error")
     if failure.kind not in FAILURE_CODES:
         note_error_type(failure, code, w.log)
     note_error_code(failure, code, w.log)
+    beside = (("error.param", failure.param), ("error.request_id", failure.request_id))
+    for lost in (name for name, value in beside if value is not None):
+        w.log.dropped(lost, failure.at, f"the error in a response of {d.name} has no such field")
     d.lose(failure.extras, failure.at, w.log)
     return {"code": code, "message": failure.message}
-
-
-def write_tier(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-    if tree.service_tier is not None:
-        d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
 
 
 def read_usage(d: ResponsesBase, doc: dict[str, Json], at: str) -> Usage:
@@ -390,24 +362,23 @@ def write_ttls(
 def read_error(d: ResponsesBase, doc: Json) -> Failure:
     """An error document: ``{"error": {...}}``, or what servers and gateways make of it."""
     if doc.__class__ is str:
-        return Failure("other", doc, dialect=d.name, extras=d.respell(None, whole=True))
+        return Failure("other", doc, dialect=d.name)
     doc = as_dict(doc, "")
     inner = doc.get("error")
     if inner.__class__ is dict:
-        words, spelling = words_of(inner)
-        return failure_of(d, words, "", d.keep(doc, (), spelling, partly={"error": words}))
+        words = words_of(inner)
+        return failure_of(d, words, "", d.keep(doc, (), partly={"error": words}))
     for key in ("error", "detail", "message"):
         if doc.get(key).__class__ is str:
-            words, _ = words_of(doc)
-            words["message"] = doc[key]
+            words = words_of(doc) | {"message": doc[key]}
             taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
-            return failure_of(d, words, "", d.keep(doc, taken, {"key": key}))
-    return Failure("other", "", dialect=d.name, extras=Extras(d.name, doc, spelling={"bare": True}))
+            return failure_of(d, words, "", d.keep(doc, taken))
+    return Failure("other", "", dialect=d.name, extras=Extras(d.name, doc))
 
 
 def write_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
     if d.is_home(tree.dialect):
-        return write_own_error(d, tree, log)
+        return d.emit({"error": write_words(tree)}, tree, log)
     word = tree.type
     if word is None or kind_of(tree.code, word) != tree.kind:
         word = ERROR_TYPES.get(tree.kind, "server_error")
@@ -420,25 +391,9 @@ def write_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
     return {"error": inner}
 
 
-def write_own_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
-    spelling = d.spelling(tree)
-    if "whole" in spelling:
-        return tree.message
-    if "bare" in spelling and tree.extras is not None:
-        return tree.extras.fields
-    words = write_words(d, tree)
-    if "key" in spelling:
-        words.pop("message", None)
-        return d.emit({spelling["key"]: tree.message, **words}, tree, log)
-    return d.emit({"error": words}, tree, log)
-
-
-def write_words(d: ResponsesBase, failure: Failure) -> dict[str, Json]:
+def write_words(failure: Failure) -> dict[str, Json]:
     """The strings of an error, those that it had."""
-    words = {k: v for k in ERROR_KEYS if (v := getattr(failure, k)) is not None}
-    if "message" in d.spelling(failure):
-        del words["message"]
-    return words
+    return {k: v for k in ERROR_KEYS if (v := getattr(failure, k)) is not None}
 
 
 def failure_of(d: ResponsesBase, words: dict[str, str], at: str, extras: Extras | None) -> Failure:
@@ -454,10 +409,9 @@ def failure_of(d: ResponsesBase, words: dict[str, str], at: str, extras: Extras 
     )
 
 
-def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | None]:
+def words_of(doc: dict[str, Json]) -> dict[str, str]:
     """The strings of an error; what is not a string in it is an extra (``"code": 400``)."""
-    words = {k: doc[k] for k in ERROR_KEYS if doc.get(k).__class__ is str}
-    return words, None if "message" in words else {"message": None}
+    return {k: doc[k] for k in ERROR_KEYS if doc.get(k).__class__ is str}
 
 
 def kind_of(code: str | None, word: str | None) -> ErrorKind:
@@ -469,10 +423,14 @@ def kind_of(code: str | None, word: str | None) -> ErrorKind:
 
 
 def end_of(blocks: tuple[Block, ...]) -> StopReason:
-    """Why a completed answer ended."""
-    if any(isinstance(b, ToolCall) for b in blocks):
-        return "tool-call"
-    return "filter" if any(isinstance(b, Refusal) for b in blocks) else "end"
+    """Why a completed response ended."""
+    reason: StopReason = "end"
+    for block in blocks:
+        if block.__class__ is ToolCall:
+            return "tool-call"
+        if block.__class__ is Refusal:
+            reason = "filter"
+    return reason
 
 
 def said_in(blocks: tuple[Block, ...]) -> str:
@@ -481,8 +439,10 @@ def said_in(blocks: tuple[Block, ...]) -> str:
 
 
 def stem(answer: str | None) -> str:
-    """What the ids of an answer's items have in common: the answer's id, less its prefix."""
+    """What the ids of a response's items have in common: the response's id, less its prefix."""
     if answer is None:
         return ""
     tail = answer.replace("-", "_").rpartition("_")[2]
+    if tail.isascii() and tail.isalnum():  # as most are
+        return tail + "_"
     return "".join(c for c in tail if c.isascii() and c.isalnum()) + "_"

@@ -23,6 +23,8 @@ from ...lint.evidence import (
     weigh_unnamed,
 )
 from ...model import Json
+from . import items
+from .calls import RESULTS
 
 if TYPE_CHECKING:
     from . import OpenAIResponses
@@ -42,14 +44,8 @@ FOREIGN = {
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
 ITEMS = {"message": 0.5} | dict.fromkeys(
     (
-        "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
-        "reasoning", "web_search_call", "file_search_call", "code_interpreter_call",
-        "computer_call", "computer_call_output", "image_generation_call", "mcp_list_tools",
-        "mcp_call", "mcp_approval_request", "mcp_approval_response", "local_shell_call",
-        "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
-        "apply_patch_call_output", "tool_search_call", "tool_search_output", "program",
-        "program_output", "compaction", "compaction_trigger", "configuration_update",
-        "additional_tools", "item_reference",
+        "function_call", "custom_tool_call", *RESULTS, "reasoning", *items.HOSTED, *items.PROVIDED,
+        *items.NEUTRAL, "program", "compaction", "additional_tools",
     ),
     0.9,
 )  # fmt: skip

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
 from ...core.lowering import SEARCH
 from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
+from ...core.resuming import read_once, write_once
 from ...core.writing import parameters
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
 from ...tools import schemas
-from .parts import ItemWriting
+from .parts import ItemWriting, has_rest
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
@@ -29,15 +30,11 @@ PLAIN_CHOICE = only("type", "name", "server_label", "function")
 PLAIN_NAME = only("name")
 FORMAT_KEYS: dict[str, Json] = {"type": (), "syntax": (), "definition": ()}
 NESTED_KEYS: dict[str, Json] = {"type": (), "grammar": {"syntax": (), "definition": ()}}
-# Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud, and says
-# no more than silence does elsewhere.
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-tool_choice
-MODES = ("auto", "none", "required")
-# How other converters write the modes: {"auto": true}. "any" is their word for "required".
-FLAGS = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
-
-Found: TypeAlias = tuple[str, str | None, ToolKind, tuple[str, ...] | None, Extras | None]
-"""What a choice says: mode, name, kind, the allowed tools, and its extras."""
+# Other converters write {"auto": true}, and "any" is their word for "required".
+FLAGS: dict[str, Literal["auto", "none", "required"]] = {
+    "auto": "auto", "none": "none", "required": "required", "any": "required",
+}  # fmt: skip
 
 
 def read_tools(d: ResponsesBase, doc: Json) -> Toolbox:
@@ -49,6 +46,7 @@ def write_tools(d: ResponsesBase, tree: Toolbox, log: Ledger) -> Json:
     return write_tool_list(d, tree.tools, d.writing(log, tree.dialect))
 
 
+@read_once
 def read_tool_list(d: ResponsesBase, docs: Json, at: str) -> tuple[Tool, ...]:
     out: list[Tool] = []
     for index, doc in enumerate(as_list(docs, at)):
@@ -61,6 +59,7 @@ def read_tool_list(d: ResponsesBase, docs: Json, at: str) -> tuple[Tool, ...]:
     return tuple(out)
 
 
+@write_once
 def write_tool_list(d: ResponsesBase, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
     out: list[Json] = []
     before: Tool | None = None  # the tool of a namespace that was written last
@@ -101,9 +100,8 @@ def write_namespace(d: ResponsesBase, tool: Tool, w: ItemWriting) -> dict[str, J
         out["description"] = group.description
     elif not w.home:
         out["description"] = ""
-        w.log.invented(
-            "tool.namespace", tool.at, f"{d.name} requires the description of a namespace"
-        )
+        why = f"{d.name} requires the description of a namespace"
+        w.log.invented("tool.namespace", tool.at, why)
     return d.emit(out | {"tools": []}, group, w.log)
 
 
@@ -117,7 +115,7 @@ def read_tool(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
         schema = doc.get("parameters")
         if name.__class__ is description.__class__ is str and schema is not None:
             # The usual shape.
-            return Tool(name, description, schema, at=at, extras=d.not_strict, schema_at=SCHEMA)
+            return Tool(name, description, schema, at=at, schema_at=SCHEMA)
     kind = need_str(doc, "type", at)
     if kind == "function":
         if doc.get("function").__class__ is dict:
@@ -140,21 +138,13 @@ def write_tool(d: ResponsesBase, tool: Tool, w: ItemWriting) -> Json:
         inner["description"] = tool.description
     if tool.kind == "custom":
         return write_custom(d, tool, inner, w)
-    strict = write_parameters(d, inner, tool, w)
-    if strict is not None:
-        inner["strict"] = strict
-    elif not w.home or "strict" in d.spelling(tool):
-        inner["strict"] = False
+    # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is written.
+    inner["strict"] = write_parameters(d, inner, tool, w) or False
     if tool.deferred is not None:
         inner["defer_loading"] = tool.deferred
-    if tool.extras is None or d.is_mute(tool.extras):
-        return {"type": "function", **inner}
-    nested = d.spelling(tool).get("nested")
-    if nested is None:
-        return d.emit({"type": "function", **inner}, tool, w.log)
-    out: dict[str, Json] = {"type": "function", "function": inner}
-    out |= {key: inner.get(key) for key in nested}
-    return d.emit(out, tool, w.log)
+    if has_rest(d, tool, "function"):
+        return d.emit({"type": "function", "function": inner}, tool, w.log)
+    return d.emit({"type": "function", **inner}, tool, w.log)
 
 
 def read_search(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
@@ -188,15 +178,11 @@ def read_hosted_tool(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str)
 def read_function(
     d: ResponsesBase, doc: dict[str, Json], where: str, at: str, extras: Extras | None
 ) -> Tool:
-    strict = maybe_bool(doc, "strict", where)
-    if strict is False:
-        strict = None
-        extras = d.not_strict if extras is None else d.respell(extras, strict=False)
     return Tool(
         need_str(doc, "name", where),
         maybe_str(doc, "description", where),
         doc.get("parameters"),
-        strict=strict,
+        strict=maybe_bool(doc, "strict", where) or None,
         at=at,
         extras=extras,
         schema_at=where[len(at) :] + SCHEMA if "parameters" in doc else None,
@@ -208,24 +194,20 @@ def read_nested(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
     """A tool in the form of Chat; some clients repeat the name beside the function."""
     inner = doc["function"]
     again = [k for k in ("name", "description") if k in doc and doc[k] == inner.get(k)]
-    extras = d.keep(doc, ("type", *again), {"nested": again}, partly={"function": FUNCTION_KEYS})
+    extras = d.keep(doc, ("type", *again), partly={"function": FUNCTION_KEYS})
     return read_function(d, inner, f"{at}/function", at, extras)
 
 
 def read_custom(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
     form, where = doc.get("format"), f"{at}/format"
     grammar = None
-    spelling: dict[str, Json] = {}
     partly: dict[str, Json] = {}
     if form.__class__ is dict and form.get("type") == "grammar":
         nested = form.get("grammar").__class__ is dict
         holder = form["grammar"] if nested else form
         grammar = Grammar(need_str(holder, "syntax", where), need_str(holder, "definition", where))
         partly["format"] = NESTED_KEYS if nested else FORMAT_KEYS
-        if nested:
-            spelling["nested"] = True
     elif form == {"type": "text"}:  # the default
-        spelling["format"] = form
         partly["format"] = ("type",)
     return Tool(
         need_str(doc, "name", at),
@@ -233,7 +215,7 @@ def read_custom(d: ResponsesBase, doc: dict[str, Json], at: str) -> Tool:
         kind="custom",
         grammar=grammar,
         at=at,
-        extras=d.keep(doc, CUSTOM_KEYS, spelling, partly=partly),
+        extras=d.keep(doc, CUSTOM_KEYS, partly=partly),
         deferred=maybe_bool(doc, "defer_loading", at),
     )
 
@@ -243,15 +225,11 @@ def write_custom(d: ResponsesBase, tool: Tool, inner: dict[str, Json], w: ItemWr
     if tool.deferred is not None:
         out["defer_loading"] = tool.deferred
     if tool.strict is not None:
-        w.log.dropped(
-            "tool.strict", tool.at, f"{d.name} has no field for strictness of a freeform tool"
-        )
-    spelled = d.spelling(tool).get("format")
-    if spelled is not None:
-        out["format"] = spelled
-    elif tool.grammar is not None:
+        why = f"{d.name} has no field for strictness of a freeform tool"
+        w.log.dropped("tool.strict", tool.at, why)
+    if tool.grammar is not None:
         said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
-        nested = "nested" in d.spelling(tool)
+        nested = has_rest(d, tool, "format/grammar")
         out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
     return d.emit(out, tool, w.log)
 
@@ -304,72 +282,55 @@ def write_tool_choice(d: ResponsesBase, tree: ToolChoice, log: Ledger) -> Json:
 
 
 def read_choice(d: ResponsesBase, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+    found: ToolChoice | None
     if doc.__class__ is str:
-        if doc in MODES:
-            return ToolChoice(doc, parallel=parallel, dialect=d.name, at=at)  # type: ignore[arg-type]
-        if doc == "any":
-            note = Extras(d.name, spelling={"word": doc})
-            return ToolChoice("required", parallel=parallel, dialect=d.name, at=at, extras=note)
-        return ToolChoice(parallel=parallel, payload=doc, dialect=d.name, at=at)
-    if doc.__class__ is not dict:
+        found = ToolChoice(FLAGS[doc]) if doc in FLAGS else None
+    elif doc.__class__ is dict:
+        found = read_named(d, doc, at) or read_allowed(d, doc) or read_flag(d, doc)
+    else:
         expected("a string or an object", doc, at)
-    found = read_named(d, doc, at) or read_allowed(d, doc, at) or read_flag(d, doc)
     if found is None:  # a built-in tool, or something new
-        return ToolChoice(parallel=parallel, payload=doc, dialect=d.name, at=at)
-    mode, name, kind, allowed, extras = found
-    return ToolChoice(
-        mode,  # type: ignore[arg-type]
-        name,
-        kind,
-        allowed,
-        parallel,
-        dialect=d.name,
-        at=at,
-        extras=extras,
-    )
+        found = ToolChoice(payload=doc)
+    return replace(found, parallel=parallel, dialect=d.name, at=at)
 
 
 def write_choice(d: ResponsesBase, choice: ToolChoice, w: ItemWriting) -> Json | None:
     if choice.payload is not None:
         return choice.payload
-    spelling = d.spelling(choice)
     if choice.allowed is not None:
-        return write_allowed(d, choice, choice.allowed, spelling, w)
+        return write_allowed(d, choice, choice.allowed, w)
     if choice.mode == "named":
-        return write_named(d, choice, spelling, w)
-    if "flag" in spelling:
-        return d.emit({spelling["flag"]: True}, choice, w.log)
+        return write_named(d, choice, w)
+    if choice.extras is not None and choice.extras.fields and d.is_home(choice.extras.dialect):
+        return d.emit({choice.mode or "auto": True}, choice, w.log)
     d.lose(choice.extras, choice.at, w.log)
-    return spelling.get("word", choice.mode)
+    return choice.mode
 
 
-def read_named(d: ResponsesBase, doc: dict[str, Json], at: str) -> Found | None:
+def read_named(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolChoice | None:
     kind = doc.get("type")
     key: ToolKind = "custom" if kind == "custom" else "function"
     if kind != key and (kind is not None or doc.get("function").__class__ is not dict):
         return None
-    inner = doc.get(key)
-    if inner.__class__ is not dict:
-        name = need_str(doc, "name", at)
-        return "named", name, key, None, d.keep(doc, ("type", "name"))
-    spelling: dict[str, Json] = {"nested": kind is not None}
-    extras = d.keep(doc, ("type",), spelling, partly={key: ("name",)})
-    return "named", need_str(inner, "name", f"{at}/{key}"), key, None, extras
+    inner, where, extras = doc, at, None
+    if doc.get(key).__class__ is dict:
+        inner, where = doc[key], f"{at}/{key}"
+        extras = d.keep(doc, ("type",), partly={key: ("name",)})
+    else:
+        extras = d.keep(doc, ("type", "name"))
+    return ToolChoice("named", need_str(inner, "name", where), key, extras=extras)
 
 
-def write_named(
-    d: ResponsesBase, choice: ToolChoice, spelling: dict[str, Json], w: ItemWriting
-) -> Json:
+def write_named(d: ResponsesBase, choice: ToolChoice, w: ItemWriting) -> Json:
     name = choice.name or ""
     key = "custom" if choice.kind == "custom" or name in w.custom else "function"
     name = w.tool_name(name, choice.at)
-    if "nested" not in spelling:
-        return d.emit({"type": key, "name": name}, choice, w.log)
-    out: dict[str, Json] = {"type": key} if spelling["nested"] else {}
-    return d.emit(out | {key: {"name": name}}, choice, w.log)
+    inner: dict[str, Json] = {"name": name}
+    nested = has_rest(d, choice, key)
+    return d.emit({"type": key, **({key: inner} if nested else inner)}, choice, w.log)
 
 
-def read_allowed(d: ResponsesBase, doc: dict[str, Json], at: str) -> Found | None:
+def read_allowed(d: ResponsesBase, doc: dict[str, Json]) -> ToolChoice | None:
     if doc.get("type") != "allowed_tools":
         return None
     nested = doc.get("allowed_tools").__class__ is dict
@@ -381,32 +342,21 @@ def read_allowed(d: ResponsesBase, doc: dict[str, Json], at: str) -> Found | Non
     if None in names:
         return None
     known = tuple(name for name in names if name is not None)
-    spelling: dict[str, Json] = {}
-    if tools != [{"type": "function", "name": name} for name in known]:
-        spelling["tools"] = tools
-    if nested:
-        spelling["nested"] = True
-        partly = {"allowed_tools": ("mode", "tools")}
-        extras = d.keep(doc, ("type",), spelling, partly=partly)
-    else:
-        extras = d.keep(doc, ("type", "mode", "tools"), spelling)
-    return mode, None, "function", known, extras
+    taken: tuple[str, ...] = ("type",) if nested else ("type", "mode", "tools")
+    extras = d.keep(doc, taken, partly={"allowed_tools": ("mode", "tools")} if nested else {})
+    return ToolChoice(mode, allowed=known, extras=extras)
 
 
 def write_allowed(
-    d: ResponsesBase,
-    choice: ToolChoice,
-    allowed: tuple[str, ...],
-    spelling: dict[str, Json],
-    w: ItemWriting,
+    d: ResponsesBase, choice: ToolChoice, allowed: tuple[str, ...], w: ItemWriting
 ) -> Json:
-    tools: Json = spelling.get("tools") or [
+    tools: Json = [
         {"type": "custom" if name in w.custom else "function", "name": w.tool_name(name, choice.at)}
         for name in allowed
     ]
     inner: dict[str, Json] = {"mode": choice.mode or "auto", "tools": tools}
-    out: dict[str, Json] = {"type": "allowed_tools"}
-    out |= {"allowed_tools": inner} if "nested" in spelling else inner
+    nested = has_rest(d, choice, "allowed_tools")
+    out = {"type": "allowed_tools"} | ({"allowed_tools": inner} if nested else inner)
     return d.emit(out, choice, w.log)
 
 
@@ -416,11 +366,10 @@ def writing(
     return ItemWriting(log, d.is_home(dialect), answer)
 
 
-def read_flag(d: ResponsesBase, doc: dict[str, Json]) -> Found | None:
+def read_flag(d: ResponsesBase, doc: dict[str, Json]) -> ToolChoice | None:
     for flag, mode in FLAGS.items():
         if doc.get(flag) is True:
-            extras = d.respell(d.keep(doc, (flag,)), flag=flag)
-            return mode, None, "function", None, extras
+            return ToolChoice(mode, extras=d.keep(doc, (flag,)))
     return None
 
 

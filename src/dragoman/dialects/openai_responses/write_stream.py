@@ -1,11 +1,13 @@
 """Writing the stream of the OpenAI Responses API.
 
 Every event has a number. Items open and close, parts open and close inside them, and the last
-event repeats the whole answer, as the writer at rest puts it.
+event repeats the whole response, as the writer at rest puts it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -14,18 +16,10 @@ from msgspec.structs import replace
 from ...core.reading import encode
 from ...core.writing import home_only, is_blank
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Citation,
-    Json,
-    Reasoning,
-    Refusal,
-    Signature,
-    Text,
-    ToolCall,
-)
+from ...model import Block, Citation, Json, Reasoning, Refusal, Signature, Text, ToolCall
 from ...streams.base import FunctionsOnly
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from ...streams.splicing import Splice
 from . import calls, items, parts
 from .parts import OUTPUT
 from .response import stem
@@ -36,10 +30,18 @@ if TYPE_CHECKING:
 
 encode_text = msgspec.json.Encoder().encode
 
-ENDINGS = {
-    "completed": "response.completed",
-    "failed": "response.failed",
-    "incomplete": "response.incomplete",
+# What the parts of reasoning are counted by, how their texts and they themselves are called in the
+# names of events, and their type.
+REASONED = {
+    "text": ("content_index", "reasoning_text", "content_part", "reasoning_text"),
+    "summary": (
+        "summary_index", "reasoning_summary_text", "reasoning_summary_part", "summary_text",
+    ),
+}  # fmt: skip
+# Which field of an item the deltas of a call fill, and how they are called.
+CALLS = {
+    "function": ("arguments", "function_call_arguments"),
+    "custom": ("input", "custom_tool_call_input"),
 }
 
 
@@ -57,8 +59,12 @@ class ResponsesPart:
         self.citations: list[Citation] = []
         self.signature: Signature | None = None
 
-    def text(self, place: str = "text", number: int = 0) -> str:
-        return "".join(self.texts.get((place, number), ()))
+    def text(self) -> str:
+        return "".join(self.texts.get(("text", 0), ()))
+
+    def place(self, **more: int) -> dict[str, Json]:
+        """What its events say of it: the item, and which of its parts it is."""
+        return {"item_id": self.item.get("id", ""), "output_index": self.output, **more}
 
 
 class ResponsesWriter(FunctionsOnly):
@@ -123,7 +129,7 @@ class ResponsesWriter(FunctionsOnly):
 
     def open_text(self, index: int, block: Text | Refusal) -> bytes:
         out = b""
-        if self.message is not None and self.home and "item" in self.dialect.spelling(block):
+        if self.message is not None and self.home and parts.is_item(block.extras):
             out += self.close_message()
         if self.message is None:
             if self.parted and block.at.rpartition("/")[0] in self.parted:
@@ -139,35 +145,24 @@ class ResponsesWriter(FunctionsOnly):
         part = self.parts[index] = ResponsesPart(block, self.message, self.place, number)
         self.latest = self.turn()
         blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
-        kind = "response.output_text.delta"
+        fields = part.place(content_index=number)
         if isinstance(block, Refusal):
-            blank, kind = {"type": "refusal", "refusal": ""}, "response.refusal.delta"
-        fields = {
-            "item_id": self.message.get("id", ""),
-            "output_index": self.place,
-            "content_index": number,
-        }
-        part.head = delta_head(
-            kind, {**fields, **({} if isinstance(block, Refusal) else {"logprobs": []})}
-        )
+            blank = {"type": "refusal", "refusal": ""}
+            part.head = delta_head("response.refusal.delta", fields)
+        else:
+            part.head = delta_head("response.output_text.delta", {**fields, "logprobs": []})
         return out + self.event("response.content_part.added", **fields, part=blank)
 
     def open_call(self, index: int, call: ToolCall) -> bytes:
         self.latest = self.turn()
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
-        if call.kind == "search":  # its arguments are an object, and come whole
-            doc = {**doc, "arguments": {}, "status": "in_progress"}
-            part = self.parts[index] = ResponsesPart(call, doc, self.count, 0)
-            self.count += 1
-            return self.event("response.output_item.added", output_index=part.output, item=doc)
-        custom = call.kind == "custom"
-        field = "input" if custom else "arguments"
-        doc = {**doc, field: "", "status": "in_progress"}
+        field, kind = CALLS.get(call.kind, ("arguments", ""))
+        # The arguments of a search are an object, and come whole.
+        doc = {**doc, field: "" if kind else {}, "status": "in_progress"}
         part = self.parts[index] = ResponsesPart(call, doc, self.count, 0)
         self.count += 1
-        kind = "custom_tool_call_input" if custom else "function_call_arguments"
-        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        part.head = delta_head(f"response.{kind}.delta", fields)
+        if kind:
+            part.head = delta_head(f"response.{kind}.delta", part.place())
         return self.event("response.output_item.added", output_index=part.output, item={**doc})
 
     def open_reasoning(self, index: int) -> bytes:
@@ -201,6 +196,36 @@ class ResponsesWriter(FunctionsOnly):
             part.texts.setdefault(("text", 0), []).append(text)
         return b""
 
+    def splicing(self, event: Delta) -> Splice | None:
+        part, key = self.parts.get(event.index), (event.place, event.part)
+        if part is None or event.index in self.wrapped:
+            return None
+        head = part.head if event.place == "text" else b""
+        if isinstance(part.block, Reasoning):
+            if part.output < 0 or key not in part.texts:
+                return None
+            kind, fields = self.reasoned(event, part)
+            head = delta_head(kind, fields)
+        elif part.head:
+            key = ("text", 0)
+        return None if not head else partial(self.numbered, head, part.texts.setdefault(key, []))
+
+    def numbered(
+        self, head: bytes, kept: list[str], texts: Sequence[str], literals: Sequence[bytes]
+    ) -> bytes:
+        kept.append("".join(texts))
+        first = self.sequence + 1
+        self.sequence += len(texts)
+        if len(texts) == 1:
+            return b'%b%b,"sequence_number":%d}\n\n' % (head, literals[0], first)
+        numbers = enumerate(literals, first)
+        return b"".join([b'%b%b,"sequence_number":%d}\n\n' % (head, x, n) for n, x in numbers])
+
+    def reasoned(self, event: Delta, part: ResponsesPart) -> tuple[str, dict[str, Json]]:
+        """The type of a delta of reasoning, and its place."""
+        counter, text, _, _ = REASONED[event.place]
+        return f"response.{text}.delta", part.place(**{counter: event.part})
+
     def think(self, event: Delta, part: ResponsesPart) -> bytes:
         opened = b""
         if part.output < 0:
@@ -208,20 +233,14 @@ class ResponsesWriter(FunctionsOnly):
                 return b""
             opened = self.open_reasoning(event.index)
         key = (event.place, event.part)
-        summary = event.place == "summary"
-        fields: dict[str, Json] = {"item_id": part.item.get("id", ""), "output_index": part.output}
-        fields["summary_index" if summary else "content_index"] = event.part
+        kind, fields = self.reasoned(event, part)
         if key not in part.texts:
             part.texts[key] = []
-            if summary:
-                blank = {"type": "summary_text", "text": ""}
-                opened += self.event("response.reasoning_summary_part.added", **fields, part=blank)
-            else:
-                blank = {"type": "reasoning_text", "text": ""}
-                opened += self.event("response.content_part.added", **fields, part=blank)
+            _, _, name, sort = REASONED[event.place]
+            blank = {"type": sort, "text": ""}
+            opened += self.event(f"response.{name}.added", **fields, part=blank)
         part.texts[key].append(event.text)
-        kind = "reasoning_summary_text" if summary else "reasoning_text"
-        return opened + self.event(f"response.{kind}.delta", **fields, delta=event.text)
+        return opened + self.event(kind, **fields, delta=event.text)
 
     def cite(self, event: Cite) -> bytes:
         part = self.parts.get(event.index)
@@ -251,11 +270,7 @@ class ResponsesWriter(FunctionsOnly):
 
     def close_text(self, part: ResponsesPart) -> bytes:
         text, block = part.text(), part.block
-        fields = {
-            "item_id": part.item.get("id", ""),
-            "output_index": part.output,
-            "content_index": part.content,
-        }
+        fields = part.place(content_index=part.content)
         if isinstance(block, Refusal):
             doc = parts.write_refusal(self.dialect, replace(block, text=text), self.w)
             out = self.event("response.refusal.done", **fields, refusal=text)
@@ -288,21 +303,16 @@ class ResponsesWriter(FunctionsOnly):
     def close_call(self, part: ResponsesPart) -> bytes:
         text, call = part.text(), part.block
         assert isinstance(call, ToolCall)
-        if call.kind == "search":
-            spelling = self.dialect.spelling(call)
-            given = calls.search_arguments(replace(call, arguments=text), spelling, self.w)
-            return self.item_done(part.output, {**part.item, "arguments": given})
-        custom = call.kind == "custom"
-        fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
-        field, kind = "arguments", "function_call_arguments"
-        if custom:
-            field, kind = "input", "custom_tool_call_input"
+        field, kind = CALLS.get(call.kind, ("arguments", ""))
+        if not kind:
+            given = calls.search_arguments(replace(call, arguments=text), self.w)
+            return self.item_done(part.output, {**part.item, field: given})
         out = b""
-        if is_blank(text) and not custom:
+        if is_blank(text) and call.kind == "function":
             text = "{}"
             if not self.home:  # for those who add up the deltas
-                out = self.event(f"response.{kind}.delta", **fields, delta=text)
-        out += self.event(f"response.{kind}.done", **fields, **{field: text})
+                out = self.event(f"response.{kind}.delta", **part.place(), delta=text)
+        out += self.event(f"response.{kind}.done", **part.place(), **{field: text})
         return out + self.item_done(part.output, {**part.item, field: text})
 
     def close_reasoning(self, part: ResponsesPart, index: int) -> bytes:
@@ -323,17 +333,12 @@ class ResponsesWriter(FunctionsOnly):
             del self.parts[index]
         doc = dict(part.item)
         for (place, number), texts in sorted(part.texts.items()):
-            summary = place == "summary"
-            fields: dict[str, Json] = {"item_id": doc.get("id", ""), "output_index": part.output}
-            fields["summary_index" if summary else "content_index"] = number
-            text = "".join(texts)
-            kind, word = ("summary", "summary_text") if summary else ("content", "reasoning_text")
-            said = {"type": word, "text": text}
-            doc[kind] = [*doc.get(kind, ()), said]
-            name = "reasoning_summary_text" if summary else "reasoning_text"
-            ended = "reasoning_summary_part" if summary else "content_part"
-            out += self.event(f"response.{name}.done", **fields, text=text)
-            out += self.event(f"response.{ended}.done", **fields, part=said)
+            counter, text, name, kind = REASONED[place]
+            fields, said = part.place(**{counter: number}), {"type": kind, "text": "".join(texts)}
+            key = "summary" if place == "summary" else "content"
+            doc[key] = [*doc.get(key, ()), said]
+            out += self.event(f"response.{text}.done", **fields, text=said["text"])
+            out += self.event(f"response.{name}.done", **fields, part=said)
         if own and signature is not None:
             doc["encrypted_content"] = signature.data
         self.items[part.output] = doc
@@ -341,17 +346,16 @@ class ResponsesWriter(FunctionsOnly):
 
     def close_message(self) -> bytes:
         doc, self.message = self.message, None
-        if doc is not None and None in doc["content"]:  # a part is open, beside what comes now
-            open_parts = (part.block.at for part in self.parts.values() if part.item is doc)
-            self.parted.update(at.rpartition("/")[0] for at in open_parts)
-            return b""
-        if doc is None:
-            return b""
-        return self.item_done(self.place, doc)
+        if doc is None or None not in doc["content"]:
+            return b"" if doc is None else self.item_done(self.place, doc)
+        # A part is open, beside what comes now.
+        open_parts = (part.block.at for part in self.parts.values() if part.item is doc)
+        self.parted.update(at.rpartition("/")[0] for at in open_parts)
+        return b""
 
     def end(self, doc: Json) -> bytes:
-        status = doc.get("status")
-        kind = ENDINGS.get(status, "response.incomplete")
+        ended = doc.get("status") in ("completed", "failed")
+        kind = f"response.{doc['status'] if ended else 'incomplete'}"
         closed = self.close_message()
         if not self.home and isinstance(doc.get("output"), list):
             doc = {**doc, "output": self.in_order(doc["output"])}
@@ -386,7 +390,7 @@ class ResponsesWriter(FunctionsOnly):
         return out
 
     def fail(self, doc: Json) -> bytes:
-        # Clients want to hear that an answer began before they hear that it failed.
+        # Clients want to hear that a response began before they hear that it failed.
         announced = b"" if self.begun else self.announce(doc)
         return announced + self.event("response.failed", response=doc)
 

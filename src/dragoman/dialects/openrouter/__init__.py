@@ -19,7 +19,7 @@ from ...core.reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...lint.evidence import Verdict, objects, told_by
-from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
+from ...model import Failure, Json, Params, Request, Thinking, Tool
 from ..openai_chat import OpenAIChat
 from ..openai_chat import parts as chat_parts
 from ..openai_chat.parts import AUDIO
@@ -125,27 +125,18 @@ class OpenRouter(Compatible):
 
         return OpenRouterWriter(self, log, home)
 
-    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
-        """A document may also be sent by its address, in the place of its data."""
-        if block.source.kind != "url" or w.home:
-            return super().write_file(block, w)
-        file = {"file_data": block.source.value, "filename": block.filename}
-        return {"type": "file", "file": file}
-
     # -- what is cached: chatfunctiontool.d.ts, anthropiccachecontroldirective.d.ts ----------
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         if doc.get(MARK).__class__ is not dict or doc.get("function").__class__ is not dict:
             return super().read_tool(doc, at)
         tool = super().read_tool({k: v for k, v in doc.items() if k != MARK}, at)
-        return replace(tool, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, at)[0])
+        return replace(tool, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, at))
 
     def write_tool(self, tool: Tool, w: Writing) -> Json | None:
         out = super().write_tool(replace(tool, cache=None), w)
         if out is not None and tool.cache is not None:
-            out[MARK] = chat_parts.write_mark(
-                self, {} if w.home else dict(self.cache_mark), tool.cache, w
-            )
+            out[MARK] = chat_parts.write_mark(self, tool.cache, w)
         return out
 
     def read_params(
@@ -155,14 +146,12 @@ class OpenRouter(Compatible):
         if doc.get(MARK).__class__ is not dict:
             return params
         taken.add(MARK)
-        return replace(params, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, "")[0])
+        return replace(params, cache=chat_parts.read_cache(self, {MARK: doc[MARK]}, ""))
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         cache = tree.params.cache
         if cache is not None:
-            out[MARK] = chat_parts.write_mark(
-                self, {} if w.home else dict(self.cache_mark), cache, w
-            )
+            out[MARK] = chat_parts.write_mark(self, cache, w)
             tree = replace(tree, params=replace(tree.params, cache=None))
         super().write_params(out, tree, w)
 
@@ -177,10 +166,6 @@ class OpenRouter(Compatible):
         at = "/reasoning"
         effort, enabled = maybe_str(config, "effort", at), maybe_bool(config, "enabled", at)
         hidden = maybe_bool(config, "exclude", at)
-        spelling = {"effort": doc.get("reasoning_effort")} if said is not None else {}
-        spelling |= {"said": {k: config[k] for k in ("exclude", "enabled") if k in config}}
-        if effort == "none":
-            spelling["none"] = True
         budget = maybe_int(config, "max_tokens", at)
         off = enabled is False or effort == "none"
         return Thinking(
@@ -189,28 +174,20 @@ class OpenRouter(Compatible):
             budget,
             OMITTED if hidden else None,
             at=at,
-            extras=self.keep(config, REASONING, spelling),
+            extras=self.keep(config, REASONING),
         )
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        spelling = self.spelling(config)
-        if w.home and "said" not in spelling:
-            return super().write_effort(out, config, w)
-        said: dict[str, Json] = dict(spelling.get("said", {}))
-        effort, budget = config.effort, config.budget
-        if not w.home:
-            if config.mode is not None and not budget:
-                said["enabled"] = config.mode != "off"
-            if config.display == OMITTED:
-                said["exclude"] = True
-        if effort is not None or "none" in spelling:
-            said["effort"] = effort or "none"
-        if budget is not None:
-            said["max_tokens"] = budget
-        if "effort" in spelling:
-            out["reasoning_effort"] = spelling["effort"]
+        said: dict[str, Json] = {}
+        if config.mode is not None and not (config.budget and config.mode == "on"):
+            said["enabled"] = config.mode != "off"
+        if config.display == OMITTED:
+            said["exclude"] = True
+        if config.effort is not None:
+            said["effort"] = config.effort
+        if config.budget is not None:
+            said["max_tokens"] = config.budget
         out["reasoning"] = self.emit(said, config, w.log)
-        return None
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ text.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,7 +19,9 @@ from ...core.signers import signer
 from ...core.writing import Writing
 from ...model import Block, Extras, Json, Message, Raw, Reasoning, Signature, Text, ToolCall
 from ..openai_chat import assistant as chat_assistant
+from ..openai_chat.parts import place_of
 from ..openai_chat.signing import ISSUER, unsigned
+from ..openai_chat.variant import without_fields
 
 if TYPE_CHECKING:
     from . import OpenRouter
@@ -48,65 +50,52 @@ ITEMS = frozenset(
 )  # fmt: skip
 """Formats in which reasoning is an item, with an id, summaries and an encrypted part."""
 UNKNOWN = "unknown"
-OTHERWISE = frozenset({"key", "blocks", "part"})
-"""How reasoning is spelled that stands elsewhere than in the list."""
-
-
-class OpenRouterPart(NamedTuple):
-    """One entry of the list: what was taken of it, and the rest."""
-
-    taken: tuple[str, ...]
-    rest: dict[str, Json]
+DETAILS = "reasoning_details"
 
 
 def read_assistant(d: OpenRouter, doc: dict[str, Json], at: str) -> Message:
-    details = doc.get("reasoning_details")
+    details = doc.get(DETAILS)
     if details.__class__ is not list or not details:
         return chat_assistant.read_assistant(d, doc, at)
-    rest = {k: v for k, v in doc.items() if k != "reasoning_details"}
-    said, words = doc.get("reasoning"), words_of(details)
-    spelling: dict[str, Json] = {}
-    odd: dict[str, Json] = {}
-    if words and said is not None:
-        del rest["reasoning"]
-        if said == words:
-            spelling["reasoning"] = True
-        else:
-            odd["reasoning"] = said
+    rest = {k: v for k, v in doc.items() if k != DETAILS}
+    words = words_of(details)
+    said = rest.pop("reasoning", None) if words else None
     message = chat_assistant.read_assistant(d, rest, at)
-    extras = d.respell(message.extras, **spelling)
-    extras = replace(extras, fields=extras.fields | odd)
+    if said is not None and said != words:
+        extras = message.extras or Extras(d.name)
+        message = replace(
+            message, extras=replace(extras, fields={**extras.fields, "reasoning": said})
+        )
     content = list(message.content)
-    taken = read_signatures(d, details, content)
-    blocks = read_details(d, details, f"{at}/reasoning_details", taken)
-    return replace(message, content=(*blocks, *content), extras=extras)
+    taken = read_signatures(details, content)
+    blocks = read_details(d, details, f"{at}/{DETAILS}", taken)
+    return replace(message, content=(*blocks, *content))
 
 
 def write_assistant(d: OpenRouter, message: Message, w: Writing) -> Json | None:
     extras = message.extras
-    if extras is not None and extras.fields.get("reasoning_details") == [] and not w.home:
-        rest = {key: value for key, value in extras.fields.items() if key != "reasoning_details"}
-        message = replace(message, extras=replace(extras, fields=rest))  # it says nothing
+    if extras is not None and extras.fields.get(DETAILS) == [] and not w.home:
+        message = without_fields(message, DETAILS)  # it says nothing
     signed = [b for b in message.content if is_signed(b, message.content)]
     doc = chat_assistant.write_assistant(d, without_details(message) if signed else message, w)
     if doc is None:
         for block in signed:
             d.lose(block.extras, block.at, w.log)
         return None
-    if details := doc.get("reasoning_details"):
-        if d.spelling(message).get("reasoning") or (w.answer and not w.home):
-            if words := words_of(details):
-                doc["reasoning"] = words
+    details = doc.get(DETAILS)
+    if details.__class__ is list and details:
+        if w.answer and (words := words_of(details)):
+            doc.setdefault("reasoning", words)
         if not w.home:
             note_boundaries(d, message, details, w)
     if signed:
-        write_signatures(d, doc, message)
+        write_signatures(doc, message)
     return doc
 
 
 def without_details(message: Message) -> Message:
     content = (
-        unsigned(block, "detail")
+        unsigned(block)
         if isinstance(block, Text | ToolCall) and is_signed(block, message.content)
         else block
         for block in message.content
@@ -114,59 +103,48 @@ def without_details(message: Message) -> Message:
     return replace(message, content=tuple(content))
 
 
-def read_signatures(d: OpenRouter, details: list[Json], content: list[Block]) -> set[int]:
+def read_signatures(details: list[Json], content: list[Block]) -> set[int]:
     """Google's signatures go to what they sign; which entries of the list these were."""
     taken: set[int] = set()
     for index, doc in enumerate(details):
         place = signs(doc, content) if is_signature(doc) else None
         if place is not None:
-            content[place] = sign(d, content[place], doc, index)
+            content[place] = sign(content[place], doc["data"])
             taken.add(index)
     return taken
 
 
-def sign(d: OpenRouter, block: Block, doc: dict[str, Json], index: int) -> Block:
-    rest = {key: value for key, value in doc.items() if key != "data"}
-    extras = d.respell(block.extras, detail=[index, rest])
-    return replace(block, extras=replace(extras, signature=Signature(doc["data"], ISSUER)))
+def sign(block: Block, data: str) -> Block:
+    extras = block.extras or Extras("openrouter")
+    return replace(block, extras=replace(extras, signature=Signature(data, ISSUER)))
 
 
-def write_signatures(d: OpenRouter, doc: dict[str, Json], message: Message) -> None:
-    """Google's signatures, each in its place in the list, or at its end; a text's comes last.
+def write_signatures(doc: dict[str, Json], message: Message) -> None:
+    """Google's signatures, at the end of the list; a text's comes last.
 
     Only the last text can be signed, and in a stream nobody knows before its end which that is.
     """
-    details = doc.setdefault("reasoning_details", [])
+    details = doc.setdefault(DETAILS, [])
     known = doc.get("tool_calls")
     calls = [call.get("id") for call in known] if known.__class__ is list else []
-    placed: list[tuple[int, Json]] = []
     late: list[Block] = []
     for block in message.content:
         call_id = calls.pop(0) if isinstance(block, ToolCall) and calls else None
         if not is_signed(block, message.content):
             continue
-        spelled = d.spelling(block).get("detail")
-        if spelled is None and isinstance(block, Text):
+        if isinstance(block, Text):
             late.append(block)
-        elif spelled is None:
-            details.append(signature(d, block, call_id, len(details)))
         else:
-            placed.append((spelled[0], signature(d, block, None, 0)))
+            details.append(signature(block, call_id, len(details)))
     for block in late:
-        details.append(signature(d, block, None, len(details)))
-    for index, entry in sorted(placed, key=lambda found: found[0]):
-        details.insert(index, entry)
+        details.append(signature(block, None, len(details)))
 
 
-def signature(d: OpenRouter, block: Block, call_id: str | None, index: int) -> dict[str, Json]:
+def signature(block: Block, call_id: str | None, index: int) -> dict[str, Json]:
     """The entry that signs a call, or the text."""
     assert block.extras is not None
     assert block.extras.signature is not None
-    spelled = d.spelling(block).get("detail")
     entry: dict[str, Json] = {"type": ENCRYPTED, "data": block.extras.signature.data}
-    if spelled is not None:
-        rest: dict[str, Json] = spelled[1]
-        return entry | rest
     entry |= {"format": FORMATS[ISSUER], "index": index}
     return entry if call_id is None else entry | {"id": call_id}
 
@@ -180,8 +158,8 @@ def note_boundaries(d: OpenRouter, message: Message, details: list[Json], w: Wri
 
 
 def write_beside(d: OpenRouter, doc: dict[str, Json], block: Block, w: Writing) -> None:
-    if isinstance(block, Raw) and d.spelling(block).get("place") == "details":
-        doc.setdefault("reasoning_details", []).append(block.payload)
+    if isinstance(block, Raw) and place_of(d, block) == DETAILS:
+        doc.setdefault(DETAILS, []).append(block.payload)
     else:
         chat_assistant.write_beside(d, doc, block, w)
 
@@ -215,9 +193,9 @@ def read_details(
 
 
 def write_details(d: OpenRouter, block: Reasoning, count: int, w: Writing) -> list[Json]:
-    """Reasoning from elsewhere."""
+    """The entries of reasoning; those that were read here keep their format."""
     signature = block.signature
-    form = UNKNOWN if signature is None else FORMATS[signer(signature)]
+    form = format_of(d, block, signature)
     content = block.content if not block.summary or block.words is block.content else ()
     out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in content]
     out += [{"type": SUMMARY, "summary": text} for text in block.summary]
@@ -227,62 +205,64 @@ def write_details(d: OpenRouter, block: Reasoning, count: int, w: Writing) -> li
         if not content:
             out.append({"type": TEXT})
         next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = signature.data
+    elif w.home and not out:
+        out.append({"type": TEXT})
     for index, doc in enumerate(out, count):
         doc |= {"format": form, "index": index}
     if block.id is not None and form in ITEMS and out:
         out[-1]["id"] = block.id
     elif block.id is not None:
         w.log.dropped("reasoning.id", block.at, f"only encrypted reasoning has an id in {d.name}")
+    if w.home:
+        d.emit(out[-1], block, w.log)
+    else:
+        d.lose(block.extras, block.at, w.log)
     return out
+
+
+def format_of(d: OpenRouter, block: Reasoning, signature: Signature | None) -> str:
+    """Whose reasoning it is, as far as that is known."""
+    form: str = d.spelling(block).get("format", UNKNOWN)
+    return form if signature is None else FORMATS.get(signer(signature), form)
 
 
 def read_detail(d: OpenRouter, doc: dict[str, Json], at: str) -> Block:
     if str(doc.get("type")) in (TEXT, SUMMARY, ENCRYPTED):
         return read_reasoning(d, [doc], at)
-    return Raw(d.name, doc, at=at, extras=d.respell(None, place="details"))
+    return Raw(d.name, doc, at=at, extras=d.respell(None, place=DETAILS))
 
 
 def read_reasoning(d: OpenRouter, docs: list[dict[str, Json]], at: str) -> Reasoning:
     words: dict[str, list[str]] = {TEXT: [], SUMMARY: []}
     signature, item = None, None
-    parts: list[Json] = []
     odd: dict[str, Json] = {}
     for doc in docs:
         kind = doc["type"]
-        taken = [key for key in (WORD.get(kind), SIGNED.get(kind)) if is_said(doc, key)]
-        if WORD.get(kind) in taken:
+        if is_said(doc, WORD.get(kind)):
             words[kind].append(doc[WORD[kind]])
-        if SIGNED.get(kind) in taken:
+        if is_said(doc, SIGNED.get(kind)):
             signature = read_signature(d, doc)
         if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
             item = doc["id"]
+        elif doc is docs[0] and doc.get("id").__class__ is str:
+            odd["id"] = doc["id"]  # nobody else's reasoning has such an id
         known = COMMON | {WORD.get(kind), SIGNED.get(kind)}
         odd |= {k: v for k, v in doc.items() if k not in known and v is not None}
-        parts.append([taken, {k: v for k, v in doc.items() if k not in taken}])
-    extras = Extras(d.name, odd, spelling={"details": parts})
+    last = docs[-1]
+    form = UNKNOWN if is_signature(last) else last.get("format")  # else it would sign something
+    extras = Extras(d.name, odd, spelling={"format": form} if form.__class__ is str else {})
     texts, summaries = tuple(words[TEXT]), tuple(words[SUMMARY])
     return Reasoning(texts, summaries, signature, item, at=at, extras=extras)
 
 
 def write_reasoning(d: OpenRouter, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
-    if not OTHERWISE.isdisjoint(d.spelling(block)):
+    if place_of(d, block) is not None:
         return chat_assistant.write_reasoning(d, doc, block, w)
-    said = doc.get("reasoning_details", [])
-    parts = parts_of(d, block)
-    if parts is not None:
-        said += filled(parts, block)
-    else:
-        said += write_details(d, block, len(said), w)
-        d.lose(block.extras, block.at, w.log)
+    said = doc.get(DETAILS, [])
+    said += write_details(d, block, len(said), w)
     if said:
-        doc["reasoning_details"] = said
+        doc[DETAILS] = said
     return None
-
-
-def parts_of(d: OpenRouter, block: Reasoning) -> list[OpenRouterPart] | None:
-    """How reasoning was spelled here."""
-    spelled = d.spelling(block).get("details")
-    return None if spelled is None else [OpenRouterPart(tuple(t), rest) for t, rest in spelled]
 
 
 def read_signature(d: OpenRouter, doc: dict[str, Json]) -> Signature:
@@ -292,23 +272,6 @@ def read_signature(d: OpenRouter, doc: dict[str, Json]) -> Signature:
     if issuer == ISSUER:
         issuer = d.issuer  # it signs nothing that is here
     return Signature(doc["data"], issuer, "encrypted")
-
-
-def filled(parts: list[OpenRouterPart], block: Reasoning) -> list[Json]:
-    """The entries of reasoning that was read here, with what it says now."""
-    texts, summaries = list(block.content), list(block.summary)
-    out: list[Json] = []
-    for taken, rest in parts:
-        doc = dict(rest)
-        if "text" in taken and texts:
-            doc["text"] = texts.pop(0)
-        if "summary" in taken and summaries:
-            doc["summary"] = summaries.pop(0)
-        for key in ("signature", "data"):
-            if key in taken and block.signature is not None:
-                doc[key] = block.signature.data
-        out.append(doc)
-    return out
 
 
 def is_said(doc: dict[str, Json], key: str | None) -> bool:
@@ -321,7 +284,9 @@ def is_signature(doc: Json) -> bool:
     """Whether an entry is what Google signed of a call or of a text."""
     if doc.__class__ is not dict or doc.get("type") != ENCRYPTED:
         return False
-    return doc.get("format") == FORMATS[ISSUER] and is_said(doc, "data") and doc.keys() <= SIGNATURE
+    return (
+        doc.get("format") == FORMATS[ISSUER] and is_said(doc, "data") and has_only(doc, SIGNATURE)
+    )
 
 
 def signs(doc: dict[str, Json], content: Sequence[Block]) -> int | None:
@@ -349,13 +314,18 @@ def is_signed(block: Block, content: Sequence[Block]) -> bool:
 
 
 def is_summary(doc: dict[str, Json]) -> bool:
-    return doc.get("type") == SUMMARY and doc.keys() <= COMMON | {"summary"}
+    return doc.get("type") == SUMMARY and has_only(doc, COMMON | {"summary"})
 
 
 def is_item_signature(doc: dict[str, Json]) -> bool:
     """Whether an entry is the encrypted part of an item, to which summaries may belong."""
     known = doc.get("type") == ENCRYPTED and str(doc.get("format")) in ITEMS
-    return known and is_said(doc, "data") and doc.keys() <= COMMON | {"data"}
+    return known and is_said(doc, "data") and has_only(doc, SIGNATURE)
+
+
+def has_only(doc: dict[str, Json], keys: frozenset[str]) -> bool:
+    """Whether an entry says nothing under other keys."""
+    return all(key in keys or value is None for key, value in doc.items())
 
 
 def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:

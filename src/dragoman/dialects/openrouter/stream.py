@@ -7,7 +7,7 @@ Comments (``: OPENROUTER PROCESSING``) keep the line open and say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -17,6 +17,8 @@ from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
 from ...streams.base import Said
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
+from ...streams.splicing import MARKED, Splice, around
+from ..openai_chat.parts import place_of
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
@@ -25,13 +27,11 @@ from .details import (
     ENCRYPTED,
     FORMATS,
     ITEMS,
-    OTHERWISE,
     SIGNED,
     SUMMARY,
     TEXT,
-    UNKNOWN,
     WORD,
-    OpenRouterPart,
+    format_of,
     is_item_signature,
     is_said,
     is_signature,
@@ -82,6 +82,7 @@ class Entry:
 
 class OpenRouterReader(ChatReader):
     dialect: OpenRouter
+    thinks_apart: ClassVar[bool] = False  # the same may stand in reasoning_details
 
     def __init__(self, dialect: OpenRouter, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -128,11 +129,7 @@ class OpenRouterReader(ChatReader):
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
         key = SIGNED.get(str(entry.kind))
         if key is not None and is_said(doc, key):
-            events.append(
-                Signed(
-                    index, details.read_signature(self.dialect, {**entry.doc, "type": entry.kind})
-                )
-            )
+            events.append(Signed(index, details.read_signature(self.dialect, entry.doc)))
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
 
@@ -152,7 +149,7 @@ class OpenRouterReader(ChatReader):
         for doc in self.signatures.get(speaker.number, ()):
             if isinstance(block, ToolCall) and doc.get("id") == block.id is not None:
                 self.signatures[speaker.number].remove(doc)
-                return details.sign(self.dialect, block, doc, 0)
+                return details.sign(block, doc["data"])
         return block
 
     def sign(self, speaker: Speaker, events: list[Event]) -> None:
@@ -161,7 +158,7 @@ class OpenRouterReader(ChatReader):
             said = "content" in speaker.said
             if doc.get("id") is None and (said or speaker.message.get("content") == ""):
                 text = Text("", at=f"/choices/{speaker.number}/message/content")
-                self.add_signed(speaker, details.sign(self.dialect, text, doc, 0), said, events)
+                self.add_signed(speaker, details.sign(text, doc["data"]), said, events)
             else:
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
                 block = details.read_reasoning(self.dialect, [doc], at)
@@ -185,9 +182,7 @@ class OpenRouterReader(ChatReader):
             self.out_of_order(speaker)
         self.close_before(speaker, events)
         at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
-        block: Block = hollow(
-            details.read_detail(self.dialect, {**entry.doc, "type": entry.kind}, at)
-        )
+        block = hollow(details.read_detail(self.dialect, entry.doc, at))
         self.run[speaker.number] = 0 if plain else -1
         self.named[speaker.number] = entry.doc.get("id")
         return self.begin_block(speaker, THOUGHT, block, events)
@@ -206,10 +201,9 @@ class OpenRouterReader(ChatReader):
 class Thought:
     """Reasoning while it is written."""
 
-    def __init__(self, number: int, block: Reasoning, parts: list[OpenRouterPart] | None) -> None:
+    def __init__(self, number: int, block: Reasoning) -> None:
         self.number = number
         self.block = block
-        self.parts = parts  # how it was spelled at home, as far as it is not said yet
         self.part: tuple[str, int] | None = None
         self.doc: dict[str, Json] = {}  # the entry that is being said, but for its words
 
@@ -227,19 +221,18 @@ class OpenRouterWriter(ChatWriter):
 
     def open(self, event: Open) -> bytes:
         block, number = event.block, event.candidate
-        spelling = self.dialect.spelling(block)
-        if isinstance(block, Reasoning) and OTHERWISE.isdisjoint(spelling):
+        place = place_of(self.dialect, block)
+        if isinstance(block, Reasoning) and place is None:
             _, begun = self.voice(number)
             if self.must_wait(event, (number, THOUGHT)):
                 return begun
-            parts = details.parts_of(self.dialect, block)
-            self.reasoning[event.index] = Thought(number, block, parts)
+            self.reasoning[event.index] = Thought(number, block)
             if (
                 block.signature is not None and block.signature.kind == "encrypted"
             ):  # it comes whole
                 return begun + self.add_signature(Signed(event.index, block.signature))
             return begun
-        if isinstance(block, Raw) and spelling.get("place") == "details":
+        if isinstance(block, Raw) and place == THOUGHT:
             _, begun = self.voice(number)
             return begun + self.say(number, block.payload)
         if isinstance(block, Text):
@@ -247,19 +240,17 @@ class OpenRouterWriter(ChatWriter):
         if not isinstance(block, Text | ToolCall) or not is_signed(block, (block,)):
             return super().open(event)
         _, begun = self.voice(number)
-        opened = super().open(replace(event, block=unsigned(block, "detail")))
-        if isinstance(block, Text) and not self.home:
+        opened = super().open(replace(event, block=unsigned(block)))
+        if isinstance(block, Text):
             self.signed[number] = block  # only the last text can be signed here
             return begun + opened
-        signed = self.sign(number, block, self.called.get(event.index))
-        if isinstance(block, ToolCall):  # whose signature comes before it
-            return begun + signed + opened
-        return begun + opened + signed
+        # that of a call comes before it
+        return begun + self.sign(number, block, self.called.get(event.index)) + opened
 
     def sign(self, number: int, block: Text | ToolCall, call_id: str | None) -> bytes:
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
-        entry = details.signature(self.dialect, block, call_id, count)
+        entry = details.signature(block, call_id, count)
         self.signatures |= {entry[key] for key in SIGNED.values() if key in entry}
         return self.say(number, entry)
 
@@ -290,7 +281,7 @@ class OpenRouterWriter(ChatWriter):
         voice = self.voices[number]
         voice.said.add(THOUGHT)
         delta: dict[str, Json] = {THOUGHT: [entry]}
-        if words and not self.home:
+        if words:
             voice.said.add("reasoning")
             delta = {"reasoning": words, **delta}
         return self.chunk(number, delta)
@@ -300,52 +291,48 @@ class OpenRouterWriter(ChatWriter):
         if reasoning is None:
             return super().delta(event)
         kind = SUMMARY if event.place == "summary" else TEXT
-        before = b""
         if reasoning.part != (event.place, event.part):
             reasoning.part = (event.place, event.part)
-            before = self.begin_entry(reasoning, kind, WORD[kind])
+            self.begin_entry(reasoning, kind)
         entry = {**reasoning.doc, WORD[kind]: event.text}
-        return before + self.say(reasoning.number, entry, event.text)
+        return self.say(reasoning.number, entry, event.text)
 
-    def begin_entry(self, reasoning: Thought, kind: str, key: str) -> bytes:
-        """The next entry; at home as it was spelled, and what takes nothing before it."""
-        said = b""
-        while reasoning.parts:
-            taken, rest = reasoning.parts[0]
-            if key in taken and rest.get("type") == kind:
-                reasoning.doc = rest
-                if len(taken) == 1:
-                    del reasoning.parts[0]
-                else:  # its signature is still to come
-                    reasoning.parts[0] = OpenRouterPart(tuple(k for k in taken if k != key), rest)
-                return said
-            del reasoning.parts[0]
-            said += self.say(reasoning.number, rest)
+    def splicing(self, event: Delta) -> Splice | None:
+        reasoning = self.reasoning.get(event.index)
+        if reasoning is None:
+            return super().splicing(event)
+        if reasoning.part != (event.place, event.part):
+            return None
+        word = WORD[SUMMARY if event.place == "summary" else TEXT]
+        return around(self.say(reasoning.number, {**reasoning.doc, word: MARKED}, MARKED))
+
+    def begin_entry(self, reasoning: Thought, kind: str) -> None:
         count = self.counts.get(reasoning.number, 0)
         self.counts[reasoning.number] = count + 1
-        reasoning.doc = {"type": kind, "format": UNKNOWN, "index": count}
-        return said
+        form = format_of(self.dialect, reasoning.block, None)
+        reasoning.doc = {"type": kind, "format": form, "index": count}
+        if self.home and reasoning.block.extras is not None:
+            reasoning.doc |= reasoning.block.extras.fields
 
     def add_signature(self, event: Signed) -> bytes:
         reasoning, signature = self.reasoning.get(event.index), event.signature
         if reasoning is None:
             return self.wait(event)
-        if not (reasoning.parts is not None or signer(signature) in FORMATS):
+        if not (self.home or signer(signature) in FORMATS):
             return b""
         kind = ENCRYPTED if signature.kind == "encrypted" else TEXT
-        before = b""
-        if reasoning.parts is not None or kind == ENCRYPTED or reasoning.doc.get("type") != TEXT:
-            before = self.begin_entry(reasoning, kind, SIGNED[kind])
+        if kind == ENCRYPTED or reasoning.doc.get("type") != TEXT:
+            self.begin_entry(reasoning, kind)
         self.signatures.add(signature.data)
         entry = {**reasoning.doc, SIGNED[kind]: signature.data}
-        if reasoning.parts is None:
-            entry["format"] = FORMATS[signer(signature)]
-            if reasoning.block.id is not None and entry["format"] in ITEMS:
-                entry["id"] = reasoning.block.id
-        return before + self.say(reasoning.number, entry)
+        entry["format"] = format_of(self.dialect, reasoning.block, signature)
+        if reasoning.block.id is not None and entry["format"] in ITEMS:
+            entry["id"] = reasoning.block.id
+        return self.say(reasoning.number, entry)
 
     def close(self, event: Close) -> bytes:
-        reasoning = self.reasoning.pop(event.index, None)
-        left = reasoning.parts if reasoning is not None and reasoning.parts else ()
-        said = b"".join(self.say(reasoning.number, rest) for _, rest in left) if reasoning else b""
+        reasoning, said = self.reasoning.pop(event.index, None), b""
+        if self.home and reasoning is not None and not reasoning.doc:  # it says nothing
+            self.begin_entry(reasoning, TEXT)
+            said = self.say(reasoning.number, reasoning.doc)
         return said + super().close(event)

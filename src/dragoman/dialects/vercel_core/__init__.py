@@ -30,7 +30,6 @@ from ...core.writing import Writing, joined, note_joined
 from ...lint.evidence import Verdict
 from ...model import (
     Block,
-    Extras,
     Json,
     Message,
     Reasoning,
@@ -41,6 +40,7 @@ from ...model import (
 )
 from ...tools import freeform
 from ..vercel_model import FILES, FORMS, REASONING
+from ..vercel_model.parts import write_call_head
 from ..vercel_model.request import FIELDS
 from ..vercel_model.turns import FREE
 from ..vercel_model_v5 import VercelModelV5
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
 
-CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
+CALL_KEYS = ("toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
 
 
@@ -65,12 +65,14 @@ class VercelCore(VercelModelV5):
     spec = "https://v4.ai-sdk.dev/docs/reference/ai-sdk-core/core-message"
     kin = frozenset({"vercel-model", "vercel-model-v5", "vercel-model-v6"})
     flat = True
+    claims = frozenset(
+        {"isError", "experimental_content", "content", "text", "reasoning", "toolCalls"}
+    )
     media_type = "mimeType"
     arguments = "args"
     fields = FIELDS.but(Field("max_tokens", whole, "maxTokens", also=("maxOutputTokens",), least=1))
     schema = "parameters"
     active = "experimental_activeTools"
-    file_ids = False
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "redacted-reasoning", "tool-call"}),
@@ -167,23 +169,21 @@ class VercelCore(VercelModelV5):
         for index, item in enumerate(maybe_list(doc, "toolCalls", "") or ()):
             at = f"/toolCalls/{index}"
             call = as_dict(item, at)
+            usual = call.get("toolCallType") == "function"
             blocks.append(
                 ToolCall(
                     need_str(call, "toolCallId", at),
                     need_str(call, "toolName", at),
                     maybe_str(call, "args", at) or "{}",
                     at=at,
-                    extras=self.keep(call, CALL_KEYS, call_spelling(call)),
+                    extras=self.keep(call, (*CALL_KEYS, "toolCallType") if usual else CALL_KEYS),
                 )
             )
         if doc.get("toolCalls"):
             taken.add("toolCalls")
-        extras: Extras | None = None
         if doc.get("rawCall") == RAW_CALL:
             taken.add("rawCall")
-        else:
-            extras = self.respell(None, raw=False)
-        return Message("assistant", tuple(blocks), extras=extras)
+        return Message("assistant", tuple(blocks))
 
     def read_beside(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
         said = doc.get("reasoning")
@@ -191,28 +191,25 @@ class VercelCore(VercelModelV5):
             return []
         taken.add("reasoning")
         if said.__class__ is str:
-            whole = self.respell(None, form="string")
-            return [Reasoning((said,), at="/reasoning", extras=whole)]
+            return [Reasoning((said,), at="/reasoning")]
         if said.__class__ is not list:
             expected("a string or a list", said, "/reasoning")
-        out: list[Block] = []
-        for index, item in enumerate(said):
-            at = f"/reasoning/{index}"
-            part = as_dict(item, at)
-            if part.get("type") == "redacted":
-                signature = Signature(need_str(part, "data", at), "anthropic", "encrypted")
-                out.append(
-                    Reasoning(signature=signature, at=at, extras=self.keep(part, ("type", "data")))
-                )
-                continue
-            text, data = need_str(part, "text", at), maybe_str(part, "signature", at)
-            usual = part.get("type") == "text"
-            known = ("type", "text", "signature") if data else ("type", "text")
-            extras = self.keep(part, known, None if usual else {"type": part.get("type")})
-            own = Signature(data, "anthropic") if data else None
-            words = (text,) if text or own is None else ()
-            out.append(Reasoning(words, signature=own, at=at, extras=extras))
-        return out
+        return [
+            self.read_answer_reasoning(as_dict(part, at), at)
+            for index, part in enumerate(said)
+            if (at := f"/reasoning/{index}")
+        ]
+
+    def read_answer_reasoning(self, part: dict[str, Json], at: str) -> Reasoning:
+        if part.get("type") == "redacted":
+            signature = Signature(need_str(part, "data", at), "anthropic", "encrypted")
+            extras = self.keep(part, ("type", "data"))
+            return Reasoning(signature=signature, at=at, extras=extras)
+        text, data = need_str(part, "text", at), maybe_str(part, "signature", at)
+        taken = ("type", "text") if part.get("type") == "text" else ("text",)
+        extras = self.keep(part, (*taken, "signature") if data else taken)
+        own = Signature(data, "anthropic") if data else None
+        return Reasoning((text,) if text or not data else (), signature=own, at=at, extras=extras)
 
     def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
         self.lose(message.extras, message.at, w.log)
@@ -222,18 +219,16 @@ class VercelCore(VercelModelV5):
             if isinstance(block, Text):
                 self.write_answer_text(out, block, w)
             elif isinstance(block, Reasoning):
-                reasoning += self.write_answer_reasoning(block, w)
+                reasoning.append(self.write_answer_reasoning(block, w))
             elif isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
             else:
                 self.omit(block, w.log)
         if reasoning:
-            whole = len(reasoning) == 1 and reasoning[0].__class__ is str
-            out["reasoning"] = reasoning[0] if whole else reasoning
+            out["reasoning"] = reasoning
         if calls:
             out["toolCalls"] = calls
-        if self.spelling(message).get("raw", True):
-            out["rawCall"] = RAW_CALL
+        out["rawCall"] = RAW_CALL
 
     def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
         self.lose(block.extras, block.at, w.log)
@@ -241,31 +236,19 @@ class VercelCore(VercelModelV5):
             note_joined(block, self, w)
         out["text"] = out.get("text", "") + block.text
 
-    def write_answer_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
+    def write_answer_reasoning(self, block: Reasoning, w: Writing) -> dict[str, Json]:
         signature = block.signature
-        if self.spelling(block).get("form") == "string":
-            return ["".join(block.content)]
         if signature is not None and signature.kind == "encrypted":
-            return [self.emit({"type": "redacted", "data": signature.data}, block, w.log)]
+            return self.emit({"type": "redacted", "data": signature.data}, block, w.log)
         out: dict[str, Json] = {"type": "text", "text": joined(block.words)}
         if signature is not None:
             out["signature"] = signature.data
-        if "type" in (spelling := self.spelling(block)):
-            out["type"] = spelling["type"]
-            if out["type"] is None:
-                del out["type"]
-        return [self.emit(out, block, w.log)]
+        return self.emit(out, block, w.log)
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
+        head = {"toolCallType": "function", **write_call_head(call, w)}
         call = freeform.as_function(call)
-        out: dict[str, Json] = {
-            "toolCallType": "function",
-            "toolCallId": w.call_id(call),
-            "toolName": w.tool_name(call.name, call.at),
-            "args": call.arguments or "{}",
-        } | self.spelling(call)
-        out = {key: value for key, value in out.items() if value is not None}
-        return self.emit(out, call, w.log)
+        return self.emit({**head, "args": call.arguments or "{}"}, call, w.log)
 
     counts = Counts({"promptTokens": INPUT, "completionTokens": OUTPUT}, required=True)
 
@@ -276,16 +259,6 @@ class VercelCore(VercelModelV5):
 def is_mere_text(block: Block) -> bool:
     """Whether a block is text that bears nothing which only a part of its own can bear."""
     return block.__class__ is Text and block.cache is None and not block.citations
-
-
-def call_spelling(call: dict[str, Json]) -> dict[str, Json] | None:
-    """A call of an answer as it differs from the usual."""
-    odd: dict[str, Json] = {}
-    if call.get("toolCallType") != "function":
-        odd["toolCallType"] = call.get("toolCallType")
-    if not call.get("args"):
-        odd["args"] = call.get("args")
-    return odd or None
 
 
 DIALECT = VercelCore()

@@ -10,19 +10,20 @@ end where something else begins. The arguments of a call come bit by bit, and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...core.reading import as_dict, encode, escape, need_str
+from ...core.reading import as_dict, escape, need_str
 from ...core.writing import is_blank
 from ...ledger import Ledger
-from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
-from ...streams.events import Begin, Close, Delta, End, Event, Odd, Open, Signed, hollow
-from ...streams.framing import Frame
-from ..vercel_model import response
+from ...model import Block, Citation, Json, Reasoning, Signature, Text, ToolCall
+from ...streams.base import REDACTED_LATE, Keys, OneByOne, Said, remember
+from ...streams.events import Close, Delta, Event, Open, Signed, hollow
+from ...streams.splicing import MARKED, Splice, around
+from .._ai_sdk_stream import frame
+from ..vercel_model.stream import ProviderReader, ProviderWriter
 
 if TYPE_CHECKING:
     from . import VercelCore
@@ -38,6 +39,8 @@ KEYS = {
 }
 WHOLE_CALL = Keys(*CALL, "args")
 REDACTED = Keys("type", "data")
+SAID = ("reasoning", "text", "toolCalls")
+"""the content of a response"""
 
 
 class CoreCall:
@@ -51,14 +54,13 @@ class CoreCall:
         self.open = True
 
 
-class CoreReader(StreamReader):
+class CoreReader(ProviderReader):
     dialect: VercelCore
     keys: ClassVar[dict[str, Keys]] = KEYS
+    empty: ClassVar[dict[str, Json]] = dict.fromkeys(SAID)
 
     def __init__(self, dialect: VercelCore, whole: bool) -> None:
         super().__init__(dialect, whole)
-        self.head: dict[str, Json] | None = None
-        self.about: dict[str, Json] = {}
         self.parts: list[dict[str, Json]] = []
         self.reasoned: Said | None = None  # the reasoning that is open
         self.said: Said | None = None
@@ -67,7 +69,7 @@ class CoreReader(StreamReader):
         self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
         self.highest = 0
         self.count = 0
-        self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
+        self.ways = {
             "text-delta": self.text,
             "reasoning": self.reasoning,
             "reasoning-signature": self.signature,
@@ -76,28 +78,6 @@ class CoreReader(StreamReader):
             "tool-call": self.called,
             "finish": self.finish,
         }
-
-    def read(self, frame: Frame) -> Sequence[Event]:
-        if frame[1].strip() == b"[DONE]":
-            return ()
-        doc = self.parse(frame)
-        kind = need_str(doc, "type", "")
-        if kind == "error":
-            return self.fail(self.dialect.read_error(doc))
-        if self.head is None:
-            self.head = {}
-        if kind == "response-metadata":
-            self.about |= {k: v for k, v in doc.items() if k != "type"}
-            self.silent()  # which refuses nonsense
-            return ()
-        if (way := self.ways.get(kind)) is None:
-            return (Odd(self.dialect.name, doc),)
-        events: list[Event] = []
-        if self.begun is None:
-            events.append(self.begin(self.silent()))
-        self.look(kind, doc)
-        way(doc, events)
-        return events
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         if kind == "tool-call-delta":
@@ -109,15 +89,9 @@ class CoreReader(StreamReader):
         call = self.latest.get(name) if isinstance(name, str) else None
         return f"/toolCalls/{len(self.calls)}" if call is None else call.at
 
-    def silent(self) -> Response:
-        said = {k: v for k, v in (self.document() or {}).items() if k not in SAID}
-        tree = response.read_response(self.dialect, said)
-        assert isinstance(tree, Response)
-        return tree
-
-    def enter(self, kind: str, block: Block, events: list[Event]) -> int:
+    def enter(self, kind: str, block: Block) -> list[Event]:
         """A block begins, and so what was open before has ended."""
-        self.shut(events)
+        events = self.shut()
         if RANKS[kind] < self.highest:
             why = (
                 "reasoning, text and tool calls were interleaved in the stream; "
@@ -125,80 +99,80 @@ class CoreReader(StreamReader):
             )
             self.notes.append(("stream.order", block.at, why))
         self.highest = max(RANKS[kind], self.highest)
-        events.append(Open(self.count, hollow(block)))
+        self.open = (kind, self.count)
         self.count += 1
-        return self.count - 1
+        return [*events, Open(self.open[1], hollow(block))]
 
-    def shut(self, events: list[Event], signature: Signature | None = None) -> None:
+    def shut(self, signature: Signature | None = None) -> list[Event]:
         if self.open is None:
-            return
-        if signature is not None:
-            events.append(Signed(self.open[1], signature))
-        events.append(Close(self.open[1]))
-        self.open = None
+            return []
+        index, self.open = self.open[1], None
+        return [Close(index)] if signature is None else [Signed(index, signature), Close(index)]
 
-    def text(self, doc: dict[str, Json], events: list[Event]) -> None:
-        text = need_str(doc, "textDelta", "")
+    def text(self, doc: dict[str, Json]) -> list[Event]:
+        text, events = need_str(doc, "textDelta", ""), list[Event]()
         if self.open is None or self.open[0] != "text":
             if self.said is not None:
                 self.highest = 3  # a second text, which is one with the first at rest
-            self.open = ("text", self.enter("text", Text("", at="/text"), events))
+            events = self.enter("text", Text("", at="/text"))
             self.said = self.said or Said(self.whole)
         assert self.said is not None
+        assert self.open is not None
         self.said.add(text)
-        events.append(Delta(self.open[1], text))
+        self.sink = self.said.add
+        return [*events, Delta(self.open[1], text)]
 
-    def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
-        text = need_str(doc, "textDelta", "")
+    def reasoning(self, doc: dict[str, Json]) -> list[Event]:
+        text, events = need_str(doc, "textDelta", ""), list[Event]()
         if self.open is None or self.open[0] != "reasoning":
-            at = f"/reasoning/{len(self.parts)}"
-            self.open = ("reasoning", self.enter("reasoning", Reasoning(at=at), events))
+            events = self.enter("reasoning", Reasoning(at=f"/reasoning/{len(self.parts)}"))
             self.reasoned = Said(self.whole)
             self.parts.append({"type": "text"})
         assert self.reasoned is not None
+        assert self.open is not None
         self.reasoned.add(text)
+        self.sink = self.reasoned.add
         self.parts[-1]["text"] = self.reasoned
-        events.append(Delta(self.open[1], text))
+        return [*events, Delta(self.open[1], text)]
 
-    def signature(self, doc: dict[str, Json], events: list[Event]) -> None:
-        data = need_str(doc, "signature", "")
+    def signature(self, doc: dict[str, Json]) -> list[Event]:
+        data, events = need_str(doc, "signature", ""), list[Event]()
         if self.open is None or self.open[0] != "reasoning":
-            self.reasoning({"textDelta": ""}, events)
+            events = self.reasoning({"textDelta": ""})
         self.parts[-1]["signature"] = data
-        self.shut(events, Signature(data, "anthropic"))
+        return [*events, *self.shut(Signature(data, "anthropic"))]
 
-    def redacted(self, doc: dict[str, Json], events: list[Event]) -> None:
-        part = {"type": "redacted", **{k: v for k, v in doc.items() if k != "type"}}
+    def redacted(self, doc: dict[str, Json]) -> list[Event]:
         at = f"/reasoning/{len(self.parts)}"
         signature = Signature(need_str(doc, "data", ""), "anthropic", "encrypted")
         self.late |= dict.fromkeys(REDACTED.others(doc, at))
-        self.parts.append(part)
-        index = self.enter("reasoning", Reasoning(at=at), events)
-        events += (Signed(index, signature), Close(index))
+        self.parts.append({**doc, "type": "redacted"})
+        events = self.enter("reasoning", Reasoning(at=at))
+        return [*events, *self.shut(signature)]
 
-    def call(self, doc: dict[str, Json], events: list[Event]) -> None:
-        name, text = need_str(doc, "toolCallId", ""), need_str(doc, "argsTextDelta", "")
-        call = self.call_of(name, doc, events)
+    def call(self, doc: dict[str, Json]) -> list[Event]:
+        text = need_str(doc, "argsTextDelta", "")
+        call, events = self.call_of(doc)
         call.said.add(text)
-        events.append(Delta(call.index, text))
+        self.sink = call.said.add
+        return [*events, Delta(call.index, text)]
 
-    def call_of(self, name: str, doc: dict[str, Json], events: list[Event]) -> CoreCall:
+    def call_of(self, doc: dict[str, Json]) -> tuple[CoreCall, list[Event]]:
         """The call that a frame belongs to: another one, if the last with its id was complete."""
-        call = self.latest.get(name)
-        return call if call is not None and call.open else self.open_call(doc, events)
-
-    def open_call(self, doc: dict[str, Json], events: list[Event]) -> CoreCall:
-        keys = ("toolCallType", "toolCallId", "toolName")
-        known = {key: doc[key] for key in keys if key in doc}
-        at = f"/toolCalls/{len(self.calls)}"
         name = need_str(doc, "toolCallId", "")
-        block = ToolCall(name, need_str(doc, "toolName", ""), at=at)
-        call = self.latest[name] = CoreCall(known, self.enter("call", block, events), at)
+        call = self.latest.get(name)
+        if call is not None and call.open:
+            return call, []
+        known = {key: doc[key] for key in CALL[1:] if key in doc}
+        at = f"/toolCalls/{len(self.calls)}"
+        events = self.enter("call", ToolCall(name, need_str(doc, "toolName", ""), at=at))
+        call = self.latest[name] = CoreCall(known, self.count - 1, at)
+        self.open = None  # it ends by itself
         self.calls.append(call)
-        return call
+        return call, events
 
-    def called(self, doc: dict[str, Json], events: list[Event]) -> None:
-        call = self.call_of(need_str(doc, "toolCallId", ""), doc, events)
+    def called(self, doc: dict[str, Json]) -> list[Event]:
+        call, events = self.call_of(doc)
         self.late |= dict.fromkeys(WHOLE_CALL.others(doc, call.at))
         said, final = str(call.said), doc.get("args")
         if final is None and "args" not in doc:
@@ -211,20 +185,17 @@ class CoreReader(StreamReader):
                 events.append(Delta(call.index, final))
         call.doc = {k: v for k, v in doc.items() if k != "type"}
         call.open = False
-        events.append(Close(call.index))
+        return [*events, Close(call.index)]
 
-    def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
-        assert self.head is not None
-        self.shut(events)
+    def finish(self, doc: dict[str, Json]) -> list[Event]:
+        events = self.shut()
         for call in self.calls:
             if call.open:
                 call.doc, call.open = call.doc | {"args": str(call.said)}, False
                 events.append(Close(call.index))
-        self.head |= {k: v for k, v in doc.items() if k != "type"}
         if doc.get("warnings"):
             self.late["/warnings"] = None  # elsewhere a stream begins with them
-        self.done = True
-        events.append(End(self.silent()))
+        return self.end(doc, events)
 
     def document(self) -> Json | None:
         if self.head is None:
@@ -247,38 +218,18 @@ class CoreReader(StreamReader):
         return doc | self.head
 
 
-SAID = ("reasoning", "text", "toolCalls")
-
-
 # -- writing --------------------------------------------------------------------------------
 
 
-def frame(doc: Json) -> bytes:
-    return b"data: " + encode(doc) + b"\n\n"
-
-
-class CoreWriter(FunctionsOnly, OneByOne):
+class CoreWriter(ProviderWriter, OneByOne):
     dialect: VercelCore
+    before = SAID
 
     def __init__(self, dialect: VercelCore, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        if not home:
-            self.wrap_freeform()
-        self.w = self.dialect.writing(self.aside, dialect.name if home else None, answer=True)
-        self.about: Json = {}
+        super().__init__(dialect, log, home)
         self.doc: dict[str, Json] = {}  # the call that is said now
         self.texts: list[str] = []  # what was said of the block that is said now
         self.unsigned = False  # whether the last thing was reasoning that nothing ended
-
-    def begin(self, event: Begin) -> bytes:
-        return self.tell(self.at_rest(replace(event.response, failure=None)))
-
-    def tell(self, doc: dict[str, Json]) -> bytes:
-        about = doc.get("response") or {}
-        if about == self.about:
-            return b""
-        self.about = about
-        return frame({**about, "type": "response-metadata"})
 
     def enter(self, event: Open) -> bytes:
         block, self.texts = event.block, []
@@ -293,18 +244,34 @@ class CoreWriter(FunctionsOnly, OneByOne):
         block = self.block
         if isinstance(block, Reasoning):
             text = self.reasoning(event)
-            self.texts.append(text or "")
+            remember(self.texts, text or "")
             return b"" if text is None else frame({"type": "reasoning", "textDelta": text})
         if event.place != "text" or not isinstance(block, Text | ToolCall):
             return b""
-        self.texts.append(event.text)
         if not isinstance(block, ToolCall):
+            remember(self.texts, event.text)
             return frame({"type": "text-delta", "textDelta": event.text})
-        if not event.text:
-            return b""
+        self.texts.append(event.text)
+        return self.argue(event.text) if event.text else b""
+
+    def argue(self, text: str) -> bytes:
         known = {k: v for k, v in self.doc.items() if k in ("toolCallId", "toolName")}
         head = {"type": "tool-call-delta", "toolCallType": "function"}
-        return frame({**head, **known, "argsTextDelta": event.text})
+        return frame({**head, **known, "argsTextDelta": text})
+
+    def splicing(self, event: Delta) -> Splice | None:
+        block, keep = self.block, partial(remember, self.texts)
+        if event.index != self.current or event.index in self.wrapped:
+            return None
+        if isinstance(block, Reasoning):
+            goes_on = self.part == (event.part, event.place)
+            said = frame({"type": "reasoning", "textDelta": MARKED})
+            return around(said, keep) if goes_on else None
+        if event.place != "text" or not isinstance(block, Text | ToolCall):
+            return None
+        if isinstance(block, ToolCall):
+            return around(self.argue(MARKED), self.texts.append)
+        return around(frame({"type": "text-delta", "textDelta": MARKED}), keep)
 
     def quote(self, citation: Citation) -> bytes:
         return b""
@@ -314,8 +281,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
         if isinstance(block, Text | ToolCall):  # of others, nothing is said here
             self.unsigned = False
         if isinstance(block, ToolCall):
-            spelled = self.dialect.spelling(block)
-            given = said if not is_blank(said) and "args" not in spelled else self.doc["args"]
+            given = self.doc["args"] if is_blank(said) else said
             return frame({**self.doc, "type": "tool-call", "args": given})
         if isinstance(block, Text) and not self.texts:
             return frame({"type": "text-delta", "textDelta": ""})
@@ -325,30 +291,20 @@ class CoreWriter(FunctionsOnly, OneByOne):
         whole = replace(block, content=(said,) if said else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
         whole = self.lowered(whole) or whole
-        part = self.dialect.write_answer_reasoning(whole, self.w)[0]
-        if part.__class__ is dict and part["type"] == "redacted":
+        part = self.dialect.write_answer_reasoning(whole, self.w)
+        if part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}
             if self.texts:
                 self.log.approximated("stream.text", block.at, REDACTED_LATE)
             self.unsigned = False
             return frame({"type": "redacted-reasoning", **rest})
-        for key in part if part.__class__ is dict else ():
+        for key in part:
             if key not in ("type", "text", "signature"):
                 why = "a vercel-core stream has no field for it beside reasoning"
                 self.log.dropped("extras", f"{block.at}/{escape(key)}", why)
         out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})
-        if part.__class__ is dict and "signature" in part:
+        if "signature" in part:
             self.unsigned = False
             return out + frame({"type": "reasoning-signature", "signature": part["signature"]})
         self.unsigned = True
         return out
-
-    def end(self, doc: Json) -> bytes:
-        # Reasoning that is one string, and what only some documents have, come with the end.
-        rest = {k: v for k, v in doc.items() if k not in ("text", "toolCalls", "response")}
-        if rest.get("reasoning").__class__ is list:
-            del rest["reasoning"]
-        return self.tell(doc) + frame({**rest, "type": "finish"})
-
-    def fail(self, doc: Json) -> bytes:
-        return frame({"type": "error", "error": doc["error"]} if isinstance(doc, dict) else doc)

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 from ...core import capabilities as cap
 from ...core.fields import Fields
 from ...model import Json
+from .._ai_sdk import KEPT, STOPS
 from .._errors import ClientErrors
-from .._signatures import KEPT
-from . import request, response, results, tools, turns
+from . import options, request, response, results, tools, turns
 from . import sniff as signs
 from .request import FIELDS
-from .response import NESTED, STOPS
+from .response import NESTED
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -76,6 +76,7 @@ class VercelModel(ClientErrors):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
+    windows = False  # a result is named after its call, which may stand in another window
     can = cap.Capabilities(
         outputs=cap.Outputs(labels=frozenset({"name", "description"})),
         freeform="wrapped",
@@ -108,6 +109,8 @@ class VercelModel(ClientErrors):
     family: ClassVar[str] = "vercel-model"
     """the label of blocks that only this SDK knows, whatever its version"""
     kin = frozenset({"vercel-core", "vercel-model-v5", "vercel-model-v6"})
+    claims: ClassVar[frozenset[str]] = frozenset()
+    """keys that mean something here, and that its kin may have kept without knowing them"""
     media_type: ClassVar[str] = "mediaType"
     arguments: ClassVar[str] = "input"
     schema: ClassVar[str] = "inputSchema"
@@ -122,9 +125,8 @@ class VercelModel(ClientErrors):
     image_parts: ClassVar[bool] = False
     """whether an image is written as a part of its own; else it is a file"""
     references: ClassVar[bool] = True
-    """whether a file may be a reference, ``{provider: id}``"""
-    file_ids: ClassVar[bool] = False
-    """whether a file may be the id that OpenAI gave it, in the place of data"""
+    """whether a file may be a reference, ``{provider: id}``; else the id stands alone, and only
+    OpenAI's ids can be told from data"""
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset(
@@ -167,6 +169,7 @@ class VercelModel(ClientErrors):
     alone: ClassVar[bool] = True
     """whether what all versions say alike counts for these"""
 
+    emit = options.emit
     sniff = signs.sniff
     read_request = request.read_request
     write_request = request.write_request

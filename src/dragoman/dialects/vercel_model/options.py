@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.turns import lose_fields
 from ...core.writing import Writing
+from ...dialect import Dialect
+from ...ledger import Ledger
 from ...model import Cache, Extras, Json, Node, Signature
-from .._signatures import SIGNATURE, SIGNATURES, SIGNER, SIGNERS
+from .._ai_sdk import SIGNATURE, SIGNATURES, SIGNER, SIGNERS
 
 if TYPE_CHECKING:
     from . import VercelModel
 
 
 KEY = "providerOptions"
+UNKNOWN = ("warnings", "rawCall")
+"""what is written of a response where nothing is known of it"""
 Options = dict[str, dict[str, Json]]
 """provider -> its options"""
-
-
-def is_family(d: VercelModel, dialect: str | None) -> bool:
-    """Whether a block that only one dialect knows is of this SDK."""
-    return dialect == d.family
 
 
 def keep_options(
@@ -38,22 +38,16 @@ def keep_options(
 ) -> Extras | None:
     """``keep`` for a node with options: each provider's share is kept by itself."""
     doc = options.rest()
-    if options.vendor != SIGNER:
-        spelling = (spelling or {}) | {"vendor": options.vendor}
-    if options.nulls:
-        spelling = (spelling or {}) | {"options": options.nulls}
     parts: dict[str, tuple[str, ...]] = dict(partly or {})
     if doc.get(KEY).__class__ is dict:
         parts[KEY] = ()
     return d.keep(doc, taken, spelling, partly=parts)
 
 
-def keep_part(
-    d: VercelModel, options: Taker, taken: frozenset[str], spelling: dict[str, Json] | None = None
-) -> Extras | None:
+def keep_part(d: VercelModel, options: Taker, taken: frozenset[str]) -> Extras | None:
     """``keep_options`` for a part that Google may have signed: a text, a call, a file."""
     signature = options.take_signature()
-    extras = keep_options(d, options, taken, spelling)
+    extras = keep_options(d, options, taken)
     if signature is None:
         return extras
     return replace(extras or Extras(d.name), signature=Signature(signature, SIGNER))
@@ -69,9 +63,9 @@ def read_cache(d: VercelModel, options: Taker) -> Cache | None:
     if ttl is not None and ttl.__class__ is not str:
         options.left["anthropic"]["cacheControl"] = mark
         return None
+    taken = ("type", "ttl") if mark.get("type") == "ephemeral" else ("ttl",)
     at = f"{options.at}/anthropic/cacheControl"
-    spelling = None if mark.get("type") == "ephemeral" else {"type": mark.get("type")}
-    return Cache(ttl, at=at, extras=d.keep(mark, ("type", "ttl"), spelling))
+    return Cache(ttl, at=at, extras=d.keep(mark, taken))
 
 
 def write_cache(d: VercelModel, cache: Cache | None, w: Writing) -> Options:
@@ -80,11 +74,6 @@ def write_cache(d: VercelModel, cache: Cache | None, w: Writing) -> Options:
     mark: dict[str, Json] = {"type": "ephemeral"}
     if cache.ttl is not None:
         mark["ttl"] = cache.ttl
-    spelling = d.spelling(cache)
-    if "type" in spelling:
-        mark["type"] = spelling["type"]
-        if mark["type"] is None:
-            del mark["type"]
     return {"anthropic": {"cacheControl": d.emit(mark, cache, w.log)}}
 
 
@@ -104,6 +93,11 @@ def write_signature(signature: Signature | None) -> Options:
     return {signature.issuer: {SIGNATURES[signature.issuer][signature.kind]: signature.data}}
 
 
+def write_item(item_id: str | None) -> Options:
+    """The id that OpenAI gave an item."""
+    return {} if item_id is None else {"openai": {"itemId": item_id}}
+
+
 def finish(
     d: VercelModel, out: dict[str, Json], node: Node, w: Writing, *shares: Options
 ) -> dict[str, Json]:
@@ -113,12 +107,6 @@ def finish(
             shares = (*shares, write_signature(signature))
             node = replace(node, extras=replace(node.extras, signature=None))
         out = d.emit(out, node, w.log)
-        spelling = d.spelling(node)
-        if "vendor" in spelling:
-            vendor = spelling["vendor"]
-            shares = tuple({vendor if k == SIGNER else k: s[k] for k in s} for s in shares)
-        if "options" in spelling:
-            shares = (*shares, spelling["options"])
     for share in shares:
         for provider, said in share.items():
             options = out.setdefault(KEY, {})
@@ -129,50 +117,46 @@ def finish(
     return out
 
 
+def emit(d: VercelModel, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
+    """Without what another version kept under a name that means something else here."""
+    extras = node.extras
+    if extras is not None and extras.dialect in d.kin:
+        taken = {*d.claims, *out} - {*extras.inner, *UNKNOWN}
+        if lost := {k: v for k, v in extras.fields.items() if k in taken}:
+            lose_fields(replace(extras, fields=lost), node.at, log)
+            rest = {k: v for k, v in extras.fields.items() if k not in taken}
+            node = replace(node, extras=replace(extras, fields=rest))
+    return Dialect.emit(d, out, node, log)
+
+
 class Taker:
     """The options of one node, of which a reader takes what the tree has a name for."""
 
-    __slots__ = ("at", "doc", "left", "nulls", "vendor")
+    __slots__ = ("at", "doc", "left")
 
     def __init__(self, doc: dict[str, Json], at: str) -> None:
         self.doc = doc
         self.at = f"{at}/{KEY}"
         self.left: dict[str, Json] | None = None
-        self.nulls: Options = {}
-        self.vendor = SIGNER  # what it is called here
         options = doc.get(KEY)
         if options.__class__ is dict:
             self.left = {k: dict(v) if v.__class__ is dict else v for k, v in options.items()}
 
     def take(self, provider: str, key: str, kind: type = str) -> Json:
-        """An option, if it is of that kind; another value stays where it is."""
+        """An option, if it is of that kind; another value stays where it is, null says nothing."""
         options = None if self.left is None else self.left.get(provider)
-        if options.__class__ is not dict or key not in options:
+        if options.__class__ is not dict or options.get(key).__class__ not in (kind, type(None)):
             return None
-        value = options[key]
-        if value is None:
-            self.nulls.setdefault(provider, {})[key] = options.pop(key)
-        elif value.__class__ is kind:
-            return options.pop(key)
-        return None
+        return options.pop(key, None)
 
     def take_signature(self) -> str | None:
         """What Google signed, under any of the names that it has."""
-        left = self.left or {}
-        for name in SIGNERS:
-            options = left.get(name)
-            if options.__class__ is dict and options.get(SIGNATURE) != "":
-                signature: str | None = self.take(name, SIGNATURE)
-                if signature is not None:
-                    self.vendor = name
-                    return signature
-        return None
+        return next(filter(None, (self.take(name, SIGNATURE) for name in SIGNERS)), None)
 
     def rest(self) -> dict[str, Json]:
         """The document with only those options that were not taken."""
         if self.left is None:
             return self.doc
-        said = self.doc[KEY]
-        left = {k: v for k, v in self.left.items() if v != {} or said[k] == {}}
         rest = {k: v for k, v in self.doc.items() if k != KEY}
-        return rest | {KEY: left} if left or not said else rest
+        left = {k: v for k, v in self.left.items() if v != {}}
+        return rest | {KEY: left} if left else rest

@@ -13,17 +13,18 @@ from msgspec.structs import replace
 
 from ...core.media import kind_of, sniff
 from ...core.reading import (
+    UNREADABLE,
     compact,
+    decode,
     expected,
     maybe_str,
     missing,
     need_str,
     only,
-    parse,
     sole,
     tokens,
 )
-from ...core.writing import Writing, data_uri, object_of, split_data_uri
+from ...core.writing import Writing, is_whole, object_of, split_data_uri
 from ...model import (
     Block,
     Hosted,
@@ -42,12 +43,12 @@ from .options import (
     Options,
     Taker,
     finish,
-    is_family,
     keep_options,
     keep_part,
     read_cache,
     read_signature,
     write_cache,
+    write_item,
     write_signature,
 )
 
@@ -60,9 +61,12 @@ TAGGED = {kind: only("type", kind) for kind in ("data", "url", "text", "referenc
 TEXT_KEYS = frozenset({"type", "text"})
 IMAGE_KEYS = frozenset({"type", "image"})
 FILE_KEYS = frozenset({"type", "data", "filename"})
-THOUGHT_KEYS = frozenset({"type", "text", "signature", "data"})
-CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input", "args"})
+SIGNED_KEYS = TEXT_KEYS | {"signature"}
+REDACTED_KEYS = frozenset({"type", "data"})
+CALL_KEYS = frozenset({"type", "toolCallId", "toolName"})
 MEDIA_TYPES = ("mediaType", "mimeType")
+TOP_LEVEL = frozenset({"application", "audio", "font", "image", "model", "text", "video", "*"})
+"""What may stand for any type of its kind: `image`, `image/*`."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """How a string begins that ``new URL`` takes for an address."""
 FILE_ID = "file-"
@@ -86,12 +90,7 @@ def read_parts(d: VercelModel, docs: list[Json], at: str, custom: frozenset[str]
         if kind == "text" and PLAIN_TEXT(doc) and doc.get("text").__class__ is str:
             out.append(Text(doc["text"], at=where))  # the usual shape
             continue
-        block = read_part(d, doc, kind, where, custom)
-        if block.__class__ is Reasoning and out and out[-1].__class__ is Reasoning:
-            if (whole := one_item(out[-1], block)) is not None:
-                out[-1] = whole
-                continue
-        out.append(block)
+        add_block(out, read_part(d, doc, kind, where, custom))
     return out
 
 
@@ -125,8 +124,7 @@ def read_part(
         case "redacted-reasoning":
             options = Taker(doc, at)
             signature = Signature(need_str(doc, "data", at), "anthropic", "encrypted")
-            spelling = None if d.flat else {"part": kind}
-            extras = keep_options(d, options, THOUGHT_KEYS, spelling)
+            extras = keep_options(d, options, REDACTED_KEYS)
             return Reasoning(signature=signature, at=at, extras=extras)
         case "tool-call":
             return read_call(d, doc, at, custom)
@@ -150,7 +148,7 @@ def write_part(d: VercelModel, block: Block, role: str, w: Writing) -> list[Json
             return write_reasoning(d, block, w)
         case ToolCall() if role == "assistant":
             return [write_call(d, block, w)]
-        case Raw() | Hosted() if is_family(d, block.dialect):
+        case Raw() | Hosted() if block.dialect == d.family:
             return write_own(d, block, role, w)
         case _:
             d.omit(block, w.log)
@@ -190,24 +188,18 @@ def write_text(d: VercelModel, block: Text, w: Writing) -> Json:
 def read_file(d: VercelModel, doc: dict[str, Json], key: str, at: str) -> Block:
     """An image or a file: its data are an address, base64, a reference, or any of them."""
     said = doc.get(key)
-    spelling: dict[str, Json] = {}
-    type_key, media_type = read_media_type(d, doc, at, spelling)
-    source = read_data(d, said, media_type, f"{at}/{key}", spelling)
+    type_key, media_type = read_media_type(d, doc, at)
+    source = read_data(said, media_type)
     if source is None:
         if said is None:
             missing(key, at)
         return Raw(d.family, doc, at=at)
     if key == "image" and source.media_type is None and source.kind == "base64":
-        if (found := sniff(source.value)) is not None:  # which is what the SDK does, too
-            source = Source("base64", source.value, found)
-            spelling["untyped"] = True
+        source = Source("base64", source.value, sniff(source.value))  # as the SDK does, too
     kind: MediaKind = "image" if key == "image" else kind_of(media_type or source.media_type)
-    if (key == "image") != (d.image_parts and kind == "image"):
-        spelling["part"] = doc["type"]
-    options = Taker(doc, at)
     taken = (IMAGE_KEYS if key == "image" else FILE_KEYS) | {type_key}
     filename = maybe_str(doc, "filename", at) if "filename" in taken else None
-    return media(d, kind, source, filename, options, taken, spelling)
+    return media(d, kind, source, filename, Taker(doc, at), taken)
 
 
 def media(
@@ -217,7 +209,6 @@ def media(
     filename: str | None,
     options: Taker,
     taken: frozenset[str],
-    spelling: dict[str, Json],
 ) -> Media:
     """A medium with what providers know about it."""
     cache = read_cache(d, options)
@@ -233,20 +224,17 @@ def media(
             options.left["anthropic"]["citations"] = citations
     return Media(
         kind, source, detail, title, filename, context, citable, cache=cache,
-        at=options.at.removesuffix(f"/{KEY}"),
-        extras=keep_part(d, options, taken, spelling)
+        at=options.at.removesuffix(f"/{KEY}"), extras=keep_part(d, options, taken)
     )  # fmt: skip
 
 
 def write_media(d: VercelModel, block: Media, role: str, w: Writing) -> Json:
-    spelling = d.spelling(block)
     image = d.image_parts and block.kind == "image" and role == "user"
-    if "part" in spelling:
-        image = spelling["part"] == "image"
-    data = write_data(d, block, spelling)
+    if w.home and block.filename is not None:
+        image = False  # only files have names
     out: dict[str, Json] = {"type": "image" if image else "file"}
-    out["image" if image else "data"] = data
-    write_media_type(d, out, block, spelling, w, needed=not image)
+    out["image" if image else "data"] = write_data(d, block.source)
+    write_media_type(d, out, block, w, needed=not image)
     if block.filename is not None:
         if image:
             why = f"{d.name} has no file names of images"
@@ -256,46 +244,35 @@ def write_media(d: VercelModel, block: Media, role: str, w: Writing) -> Json:
     return finish(d, out, block, w, *about(d, block, w))
 
 
-def read_media_type(
-    d: VercelModel, doc: dict[str, Json], at: str, spelling: dict[str, Json]
-) -> tuple[str, str | None]:
-    """The media type under the name of any version; ``image`` or ``image/*`` names none."""
-    for key in MEDIA_TYPES:
-        media_type = maybe_str(doc, key, at)
-        if media_type is not None:
-            if key != d.media_type:
-                spelling["media_type"] = key
-            if "/" not in media_type or media_type.endswith("/*"):
-                spelling["any"] = media_type
+def read_media_type(d: VercelModel, doc: dict[str, Json], at: str) -> tuple[str, str | None]:
+    """The media type under the name of any version, and that name."""
+    for key in (d.media_type, *MEDIA_TYPES):
+        if (media_type := maybe_str(doc, key, at)) is not None:
             return key, media_type
     return d.media_type, None
 
 
+def exact_type(media_type: str | None) -> str | None:
+    """``image`` or ``image/*`` names no type."""
+    general = media_type is None or media_type.removesuffix("/*") in TOP_LEVEL
+    return None if general else media_type
+
+
 def write_media_type(
-    d: VercelModel,
-    out: dict[str, Json],
-    block: Media,
-    spelling: dict[str, Json],
-    w: Writing,
-    *,
-    needed: bool,
+    d: VercelModel, out: dict[str, Json], block: Media, w: Writing, *, needed: bool
 ) -> None:
-    source = block.source
-    key = spelling.get("media_type", d.media_type)
-    said = spelling.get("any", spelling.get("type", source.media_type))
-    if said is None and not w.home:
-        if not needed:
-            return
-        said = usual_type(d, block)
-    if said is not None and ("any" in spelling or not spelling.get("untyped")):
-        out[key] = said
+    media_type = block.source.media_type
+    if media_type is None and needed:
+        media_type = usual_type(d, block, w)
+    if media_type is not None:
+        out[d.media_type] = media_type
 
 
-def usual_type(d: VercelModel, block: Media) -> str:
+def usual_type(d: VercelModel, block: Media, w: Writing) -> str | None:
     if block.source.kind in ("text", "blocks"):
-        return "text/plain"
-    kind = USUAL_TYPES[block.kind]
-    return kind if d.image_parts else kind.removesuffix("/*")
+        return None if w.home else "text/plain"
+    kind = USUAL_TYPES.get(block.kind)
+    return kind if kind is None or d.image_parts else kind.removesuffix("/*")
 
 
 def about(d: VercelModel, block: Media, w: Writing) -> tuple[Options, ...]:
@@ -315,74 +292,48 @@ def about(d: VercelModel, block: Media, w: Writing) -> tuple[Options, ...]:
     return tuple(shares)
 
 
-def read_data(
-    d: VercelModel, said: Json, media_type: str | None, at: str, spelling: dict[str, Json]
-) -> Source | None:
+def read_data(said: Json, media_type: str | None) -> Source | None:
     """Where a medium is; None for a form that nobody knows."""
-    exact = None if "any" in spelling else media_type
+    exact = exact_type(media_type)
     if said.__class__ is str:
-        return read_text_data(d, said, exact, spelling)
+        return read_text_data(said, exact)
     if said.__class__ is not dict:
         return None
     match said:
         case {"type": "data", "data": str(data)} if TAGGED["data"](said):
-            spelling["data"] = "tagged"
             return Source("base64", data, exact)
         case {"type": "url", "url": str(url)} if TAGGED["url"](said):
-            spelling["data"] = "tagged"
             return Source("url", url, exact)
         case {"type": "text", "text": str(text)} if TAGGED["text"](said):
             return Source("text", text, exact)
         case {"type": "reference", "reference": dict(reference)} if TAGGED["reference"](said):
-            spelling["data"] = "tagged"
             return read_reference(reference, exact)
     return read_reference(said, exact)
 
 
-def write_data(d: VercelModel, block: Media, spelling: dict[str, Json]) -> Json:
-    source, spelled = block.source, spelling.get("data")
+def write_data(d: VercelModel, source: Source, *, tagged: bool = False) -> Json:
     match source.kind:
         case "url":
-            return {"type": "url", "url": source.value} if spelled == "tagged" else source.value
+            return {"type": "url", "url": source.value} if tagged else source.value
         case "base64":
-            if spelled == "uri":
-                return data_uri(source.media_type or "", source.value)
-            if spelled == "tagged":
-                return {"type": "data", "data": source.value}
-            return source.value
+            return {"type": "data", "data": source.value} if tagged else source.value
         case "file":
-            return write_file_id(d, block, spelled)
+            if not d.references and source.issuer == "openai" and source.value.startswith(FILE_ID):
+                return source.value
+            reference = {source.issuer or "": source.value}
+            return {"type": "reference", "reference": reference} if tagged else reference
         case "text" | "blocks":
             return {"type": "text", "text": source.value}
         case _:
             assert_never(source.kind)
 
 
-def write_file_id(d: VercelModel, block: Media, spelled: Json) -> Json:
-    source = block.source
-    reference = {source.issuer or "": source.value}
-    if spelled == "tagged":
-        return {"type": "reference", "reference": reference}
-    own = source.issuer == "openai" and source.value.startswith(FILE_ID)
-    if spelled == "id" or (d.file_ids and own):
-        return source.value
-    return reference
-
-
-def read_text_data(
-    d: VercelModel, said: str, media_type: str | None, spelling: dict[str, Json]
-) -> Source:
-    found = split_data_uri(said)
-    if found is not None:
-        spelling["data"] = "uri"
-        if media_type != (found[0] or None):
-            spelling["type"] = media_type
-        return Source("base64", found[1], found[0] or None)
+def read_text_data(said: str, media_type: str | None) -> Source:
+    if (found := split_data_uri(said)) is not None:
+        return Source("base64", found[1], found[0] or media_type)
     if ADDRESS.match(said):
         return Source("url", said, media_type)
     if said.startswith(FILE_ID):
-        if not d.file_ids:
-            spelling["data"] = "id"
         return Source("file", said, media_type, "openai")
     return Source("base64", said, media_type)
 
@@ -396,41 +347,36 @@ def read_reference(said: dict[str, Json], media_type: str | None) -> Source | No
 
 
 def read_reasoning(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
-    text = need_str(doc, "text", at)
+    text, data = need_str(doc, "text", at), maybe_str(doc, "signature", at)
     options = Taker(doc, at)
     signature = read_signature(options)
     item = options.take("openai", "itemId")
-    taken, spelling = THOUGHT_KEYS - {"data"}, {}
-    data = maybe_str(doc, "signature", at)
+    taken = TEXT_KEYS
     if data and signature is None:
-        signature = Signature(data, "anthropic")
-        if not d.flat:
-            spelling["signature"] = True
-    elif data is not None:
-        taken = taken - {"signature"}
-    elif signature == Signature(signature.data if signature else "", "anthropic") and d.flat:
-        spelling["signature"] = False
-    extras = keep_options(d, options, taken, spelling)
-    said = (text,) if text else ()
+        signature, taken = Signature(data, "anthropic"), SIGNED_KEYS
+    extras = keep_options(d, options, taken)
+    words = (text,) if text else ()
     if item is not None or (signature is not None and signature.issuer == "openai"):
         # What OpenAI shows of its reasoning are summaries.
-        return Reasoning((), said, signature, item, at=at, extras=extras)
+        return Reasoning((), words, signature, item, at=at, extras=extras)
     if signature is None:
-        said = (text,)
-    elif (
-        signature.kind == "encrypted"
-        and text == ""
-        and signature.issuer in ("anthropic", "bedrock")
-    ):
-        if d.flat:
-            extras = d.respell(extras, part="reasoning")
-    return Reasoning(said, signature=signature, at=at, extras=extras)
+        words = (text,)
+    return Reasoning(words, signature=signature, at=at, extras=extras)
+
+
+def add_block(out: list[Block], block: Block) -> None:
+    """One more block; the summaries of one reasoning item of OpenAI are one block."""
+    whole = one_item(out[-1], block) if out else None
+    if whole is None:
+        out.append(block)
+    else:
+        out[-1] = whole
 
 
 def one_item(first: Block, second: Block) -> Reasoning | None:
     """Summaries of one reasoning item of OpenAI: each is a part, with the id of the item."""
-    assert isinstance(first, Reasoning)
-    assert isinstance(second, Reasoning)
+    if not isinstance(first, Reasoning) or not isinstance(second, Reasoning):
+        return None
     if first.id is None or first.id != second.id or second.extras is not None:
         return None
     if first.signature != second.signature or first.extras is not None:
@@ -442,34 +388,20 @@ def one_item(first: Block, second: Block) -> Reasoning | None:
 
 
 def write_reasoning(d: VercelModel, block: Reasoning, w: Writing) -> list[Json]:
-    signature, spelling = block.signature, d.spelling(block)
-    if signature is not None and signature.kind == "encrypted" and signature.issuer == "anthropic":
-        if (d.flat and spelling.get("part") != "reasoning") or "part" in spelling:
-            out = {"type": "redacted-reasoning", "data": signature.data}
+    signature, words = block.signature, block.words or ("",)
+    bears: dict[str, Json] = {}  # a signature of Anthropic stands in the part itself in version 4
+    if d.flat and signature is not None and signature.issuer == "anthropic":
+        if signature.kind == "encrypted" and not any(words):
+            out: dict[str, Json] = {"type": "redacted-reasoning", "data": signature.data}
             return [finish(d, out, block, w)]
-    shares = [write_signature(signature)]
-    if block.id is not None:
-        shares.append({"openai": {"itemId": block.id}})
-    parts: list[Json] = []
-    for index, text in enumerate(block.words or ("",)):
-        part: dict[str, Json] = {"type": "reasoning", "text": text}
-        native = (
-            signature is not None
-            and signature.kind == "signature"
-            and signature.issuer == "anthropic"
-        )
-        if signature is not None and native and signs(d, spelling):
-            part["signature"] = signature.data
-            shares[0] = {}
-        if index and block.extras is not None:
-            block = replace(block, extras=None)
-        parts.append(finish(d, part, block, w, *shares))
-    return parts
-
-
-def signs(d: VercelModel, spelling: dict[str, Json]) -> bool:
-    """Whether the signature stands in the reasoning itself."""
-    return bool(spelling.get("signature", d.flat))
+        if signature.kind == "signature":
+            bears, signature = {"signature": signature.data}, None
+    shares = write_signature(signature), write_item(block.id)
+    nodes = (block, *[replace(block, extras=None)] * (len(words) - 1))
+    return [
+        finish(d, {"type": "reasoning", "text": text, **bears}, node, w, *shares)
+        for text, node in zip(words, nodes, strict=True)
+    ]
 
 
 def read_call(d: VercelModel, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
@@ -480,47 +412,34 @@ def read_call(d: VercelModel, doc: dict[str, Json], at: str, custom: frozenset[s
     item = options.take("openai", "itemId")
     cache = read_cache(d, options)
     key = next((k for k in (d.arguments, "input", "args") if k in doc), d.arguments)
-    said = doc.get(key)
-    spelling: dict[str, Json] = {} if key == d.arguments else {"key": key}
-    kind, text = "function", "{}"
-    if said.__class__ is dict:
-        text = compact(said)
-        if name in custom and said.keys() == {"input"} and said["input"].__class__ is str:
-            kind, text = "custom", said["input"]
-    elif said.__class__ is str:
-        text, spelling["form"] = (said, "text") if said else ("{}", "blank")
-    elif said is not None:
-        text, spelling["form"] = compact(said), "json"
-    elif key in doc:
-        spelling["form"] = "null"
-    else:
-        spelling["form"] = "absent"
-    extras = keep_part(d, options, CALL_KEYS - ({"input", "args"} - {key}), spelling)
-    if extras is not None and key in extras.blanks:
-        blanks = {k: v for k, v in extras.blanks.items() if k != key}
-        extras = replace(extras, blanks=blanks)
+    said, kind = doc.get(key), "function"
+    if name in custom and said.__class__ is dict and said.keys() == {"input"}:
+        if said["input"].__class__ is str:
+            said, kind = said["input"], "custom"
+    text: str = said if said.__class__ is str else "" if said is None else compact(said)
+    if not text and kind == "function":
+        text = "{}"
+    extras = keep_part(d, options, CALL_KEYS | {key})
     return ToolCall(call_id, name, text, kind, item, cache, at=at, extras=extras)  # type: ignore[arg-type]
 
 
 def write_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
-    spelling = d.spelling(call)
-    out: dict[str, Json] = {
-        "type": "tool-call",
-        "toolCallId": w.call_id(call),
-        "toolName": w.tool_name(call.name, call.at),
-    }
-    form = spelling.get("form")
-    if form == "text":
-        said: Json = call.arguments
-    elif form in ("null", "blank"):
-        said = None if form == "null" else ""
-    elif form == "json":
-        said = parse(call.arguments)
-    elif call.kind == "custom":
-        said = {"input": call.arguments}
-    else:
-        said = object_of(call, w.log)
-    if form != "absent":
-        out[spelling.get("key", d.arguments)] = said
-    item: Options = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
-    return finish(d, out, call, w, write_cache(d, call.cache, w), item)
+    out = {"type": "tool-call", **write_call_head(call, w), d.arguments: write_arguments(call, w)}
+    return finish(d, out, call, w, write_cache(d, call.cache, w), write_item(call.item_id))
+
+
+def write_call_head(call: ToolCall, w: Writing) -> dict[str, Json]:
+    return {"toolCallId": w.call_id(call), "toolName": w.tool_name(call.name, call.at)}
+
+
+def write_arguments(call: ToolCall, w: Writing) -> Json:
+    """An object; in the same dialect any value that the arguments were, or else their text."""
+    if call.kind == "custom":
+        return {"input": call.arguments}
+    if not w.home or is_whole(call):
+        return object_of(call, w.log)
+    try:
+        value = decode(call.arguments)
+    except UNREADABLE:
+        return call.arguments
+    return call.arguments if value is None or value.__class__ is str else value

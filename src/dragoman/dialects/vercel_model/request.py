@@ -26,7 +26,7 @@ from ...model import (
 )
 from . import turns
 from .options import Taker, finish, keep_options, read_cache, write_cache
-from .tools import read_choice, read_tool_list, write_choice, write_tool_list
+from .tools import read_choice, read_tool_list, write_choice, write_tool
 
 if TYPE_CHECKING:
     from . import VercelModel
@@ -55,14 +55,13 @@ FIELDS = Fields(
 def read_request(d: VercelModel, doc: Json) -> Request:
     doc = as_dict(doc, "")
     taken = set(d.fields.taken)
-    spelling: dict[str, Json] = {}
     tools = doc.get("tools")
     tools = None if tools is None else read_tool_list(d, tools, "/tools")
     custom = frozenset(t.name for t in tools or () if t.kind == "custom")
-    messages = read_conversation(d, doc, custom, taken, spelling)
+    messages = read_conversation(d, doc, custom, taken)
     choice = read_request_choice(d, doc, tools or (), taken)
     options = Taker(doc, "")
-    params = read_params(d, doc, options, taken, spelling)
+    params = read_params(d, doc, options, taken)
     return Request(
         maybe_str(doc, "model", ""),
         tuple(messages),
@@ -70,116 +69,76 @@ def read_request(d: VercelModel, doc: Json) -> Request:
         choice,
         params,
         dialect=d.name,
-        extras=keep_options(d, options, frozenset(taken), spelling),
+        extras=keep_options(d, options, frozenset(taken)),
     )
 
 
 def write_request(d: VercelModel, tree: Request, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect)
-    spelling = d.spelling(tree)
     out: dict[str, Json] = {}
     if tree.model is not None:
         out["model"] = tree.model
-    write_params(d, out, tree, w)
-    if tree.tools is not None:
-        tools = write_tool_list(d, tree.tools, w)
-        if tools or w.home:
-            out["tools"] = tools
+    write_params(d, out, tree.params, w)
+    if tree.tools or (tree.tools is not None and w.home):
+        out["tools"] = [write_tool(d, tool, w) for tool in tree.tools]
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree.tool_choice, w)
-    write_conversation(d, out, tree.messages, spelling, w)
+    write_conversation(d, out, tree.messages, w)
     return finish(d, out, tree, w, write_cache(d, tree.params.cache, w))
 
 
 def read_conversation(
-    d: VercelModel,
-    doc: dict[str, Json],
-    custom: frozenset[str],
-    taken: set[str],
-    spelling: dict[str, Json],
+    d: VercelModel, doc: dict[str, Json], custom: frozenset[str], taken: set[str]
 ) -> list[Message]:
     """The system prompt and the messages, or the prompt that stands for them."""
-    prompt = doc.get("prompt")
-    if doc.get("messages") is None and prompt is not None:
-        taken.add("prompt")
-        spelling["prompt"] = True
-        if prompt.__class__ is str:
-            messages = [Message("user", (Text(prompt, at="/prompt"),), at="/prompt")]
-            spelling["prompt"] = "string"
-        else:
-            messages = turns.read_history(d, need_list(doc, "prompt", ""), "/prompt", custom)
+    prompt, key = doc.get("prompt"), "messages"
+    if doc.get(key) is None and prompt is not None:
+        taken.add(key := "prompt")
+    if key == "prompt" and prompt.__class__ is str:
+        messages = [Message("user", (Text(prompt, at="/prompt"),), at="/prompt")]
     else:
-        messages = turns.read_history(d, need_list(doc, "messages", ""), "/messages", custom)
+        messages = turns.read_history(d, need_list(doc, key, ""), f"/{key}", custom)
     if doc.get(ALLOW) is True:  # which the messages show by themselves
         taken.add(ALLOW)
-        spelling[ALLOW] = True
-    for index, message in enumerate(messages):
-        if message.role != "system":
-            break
-        messages[index] = replace(message, extras=d.respell(message.extras, place="inside"))
-    for key in SYSTEMS:
+    for key in (d.system, *SYSTEMS):
         if doc.get(key) is not None:
             taken.add(key)
-            if key != d.system:
-                spelling["system"] = key
-            return read_system(d, doc[key], f"/{key}", spelling) + messages
+            return read_system(d, doc[key], f"/{key}") + messages
     return messages
 
 
 def write_conversation(
-    d: VercelModel,
-    out: dict[str, Json],
-    messages: Sequence[Message],
-    spelling: dict[str, Json],
-    w: Writing,
+    d: VercelModel, out: dict[str, Json], messages: Sequence[Message], w: Writing
 ) -> None:
-    count = count_leading(d, messages)
-    prompts = [doc for message in messages[:count] for doc in d.write_system(message, w)]
+    count = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    prompts: list[Json] = []
+    for message in messages[:count]:
+        prompts += d.write_system(message, w)
     inside: list[Json] = []
-    key, form = spelling.get("system", d.system), spelling.get("prompts")
-    if form == "object" and len(prompts) == 1:
-        out[key] = prompts[0]
-    elif len(prompts) == 1 and len(prompts[0]) == 2 and form != "list":
-        out[key] = prompts[0]["content"]
-    elif form == "list" or (prompts and d.system_lists):
-        out[key] = prompts
+    if len(prompts) == 1 and len(prompts[0]) == 2:
+        out[d.system] = prompts[0]["content"]
+    elif prompts and d.system_lists:
+        out[d.system] = prompts
     else:
-        inside = list(prompts)
+        inside = prompts
     said = inside + turns.write_history(d, messages[count:], w)
     if not (said or w.home):
         # "Invalid prompt: messages must not be empty"
         at = messages[-1].at if messages else ""
         d.add_user_turn(at, w.log)
         said = [{"role": "user", "content": SILENCE}]
-    if spelling.get("prompt") == "string" and len(said) == 1:
-        out["prompt"] = said[0]["content"]
-    else:
-        out["prompt" if "prompt" in spelling else "messages"] = said
-    if spelling.get(ALLOW) or (not w.home and not d.system_inside and has_system(said)):
+    out["messages"] = said
+    if not d.system_inside and any(message["role"] == "system" for message in said):
         out[ALLOW] = True
 
 
-def count_leading(d: VercelModel, messages: Sequence[Message]) -> int:
-    """How many messages are the system prompt; at home, not those that stood inside."""
-    count = 0
-    for message in messages:
-        if message.role != "system":
-            break
-        if d.spelling(message).get("place") == "inside":
-            break
-        count += 1
-    return count
-
-
-def read_system(d: VercelModel, said: Json, at: str, spelling: dict[str, Json]) -> list[Message]:
+def read_system(d: VercelModel, said: Json, at: str) -> list[Message]:
     if said.__class__ is str:
         return [Message("system", (Text(said, at=at),), at=at)]
     if said.__class__ is dict:
-        spelling["prompts"] = "object"
         return [read_prompt(d, said, at)]
     if said.__class__ is not list:
         expected("a string, an object or a list", said, at)
-    spelling["prompts"] = "list"
     return [read_prompt(d, doc, f"{at}/{index}") for index, doc in enumerate(said)]
 
 
@@ -205,46 +164,37 @@ def read_request_choice(
         return choice
     allowed = tuple(as_str(n, f"/{key}/{i}") for i, n in enumerate(doc[key]))
     taken.add(key)
-    spelled: dict[str, Json] = {} if key == d.active else {"active": key}
-    if choice is None:
-        spelled["mode"] = None
-        choice = ToolChoice("auto", dialect=d.name, at=f"/{key}")
-    extras = d.respell(choice.extras, **spelled) if spelled else choice.extras
-    return replace(choice, allowed=allowed, extras=extras)
+    choice = choice or ToolChoice("auto", dialect=d.name, at=f"/{key}")
+    return replace(choice, allowed=allowed)
 
 
 def write_request_choice(
     d: VercelModel, out: dict[str, Json], choice: ToolChoice, w: Writing
 ) -> None:
-    spelling = d.spelling(choice)
-    said = write_choice(d, choice, w)
-    if said is not None and not ("mode" in spelling and choice.mode == "auto"):
+    if (said := write_choice(d, choice, w)) is not None:
         out["toolChoice"] = said
     if choice.allowed is not None:
-        names = [w.tool_name(name, choice.at) for name in choice.allowed]
-        out[spelling.get("active", d.active)] = names
+        out[d.active] = [w.tool_name(name, choice.at) for name in choice.allowed]
 
 
-def read_params(
-    d: VercelModel, doc: dict[str, Json], options: Taker, taken: set[str], spelling: dict[str, Json]
-) -> Params:
+def read_params(d: VercelModel, doc: dict[str, Json], options: Taker, taken: set[str]) -> Params:
     ats: dict[str, str] = {}
-    said = d.fields.read(doc, ats, spelling, taken)
+    said = d.fields.read(doc, ats, {}, taken)
     said["output"] = read_format(d, doc, taken)
     said["thinking"] = read_effort(d, doc, taken)
     said["cache"] = read_cache(d, options)
     return Params(**said, ats=ats)
 
 
-def write_params(d: VercelModel, out: dict[str, Json], tree: Request, w: Writing) -> None:
-    params = d.fields.write(out, tree.params, w, d.name, d.spelling(tree))
-    if params is None:
+def write_params(d: VercelModel, out: dict[str, Json], params: Params, w: Writing) -> None:
+    left = d.fields.write(out, params, w, d.name)
+    if left is None:
         return
-    if params.output is not None:
-        write_format(d, out, params.output, w)
-    if params.thinking is not None:
-        write_effort(d, out, params.thinking, w)
-    d.lose(params.extras, params.at, w.log)
+    if left.output is not None:
+        write_format(d, out, left.output, w)
+    if left.thinking is not None:
+        write_effort(d, out, left.thinking, w)
+    d.lose(left.extras, left.at, w.log)
 
 
 def read_format(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
@@ -295,8 +245,3 @@ def write_effort(d: VercelModel, out: dict[str, Json], config: Thinking, w: Writ
     effort = "none" if config.mode == "off" else config.effort
     if effort is not None:
         out["reasoning"] = effort
-
-
-def has_system(messages: Sequence[Json]) -> bool:
-    """Whether a system message stands among the messages."""
-    return any(message["role"] == "system" for message in messages)

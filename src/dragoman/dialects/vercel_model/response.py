@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ...core import dates, heads
-from ...core.counts import ALL, INPUT, OUTPUT, Counts
+from ...core.counts import INPUT, OUTPUT, Counts
 from ...core.reading import (
     as_dict,
     maybe_dict,
@@ -21,7 +21,6 @@ from ...core.reading import (
     parse,
 )
 from ...core.turns import lose_fields
-from ...core.words import Stops
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
@@ -32,15 +31,15 @@ from ...model import (
     Json,
     Message,
     Raw,
-    Reasoning,
     Response,
     Stop,
     ToolCall,
     Usage,
 )
 from ...tools import freeform
-from .options import KEY, Taker, finish, is_family, keep_part
-from .parts import one_item, read_part, write_part
+from .._ai_sdk import COUNTED
+from .options import KEY, finish, write_item
+from .parts import add_block, read_part, write_call_head, write_part
 
 if TYPE_CHECKING:
     from . import VercelModel
@@ -49,19 +48,8 @@ if TYPE_CHECKING:
 B = TypeVar("B", bound=Block)
 METADATA = "providerMetadata"
 DAY = 86_400
-CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input"})
-# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#usage, and as objects since version 6
-FLAT = Counts(
-    {
-        "inputTokens": INPUT,
-        "outputTokens": OUTPUT,
-        "totalTokens": ALL,
-        "reasoningTokens": ("reasoning",),
-        "cachedInputTokens": ("cache_read",),
-    },
-    omits=True,
-    required=True,
-)
+FLAT = Counts(COUNTED, omits=True, required=True)
+# Since version 6 they are objects.
 NESTED = Counts(
     {
         "inputTokens/total": INPUT,
@@ -75,23 +63,7 @@ NESTED = Counts(
     omits=True,
     required=True,
 )
-RESPONSE_KEYS = frozenset({"finishReason", "usage", "warnings", "content"})
-
-# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finish-reason
-STOPS = Stops(
-    {
-        "stop": "end",
-        "length": "length",
-        "content-filter": "filter",
-        "tool-calls": "tool-call",
-        "error": "error",
-        "interrupted": "cancelled",
-        "other": "other",
-        "unknown": "other",
-    },
-    {"stop-sequence": "stop", "context": "length"},
-    rest="other",
-)
+RESPONSE_KEYS = frozenset({"finishReason", "usage", "content"})
 
 
 def read_response(d: VercelModel, doc: Json) -> Response:
@@ -99,18 +71,13 @@ def read_response(d: VercelModel, doc: Json) -> Response:
     if doc.get("type") == "error":
         return Response(None, None, (), failure=d.read_error(doc), dialect=d.name)
     taken = set(RESPONSE_KEYS)
-    spelling: dict[str, Json] = {}
     message = d.read_answer(doc, taken)
     usage = maybe_dict(doc, "usage", "")
     about = maybe_dict(doc, "response", "") or {}
     created = seconds_of(about.get("timestamp"))
     known = ("id", "modelId") if created is None else ("id", "modelId", "timestamp")
-    if created is not None and date_of(created) != about["timestamp"]:
-        spelling["timestamp"] = about["timestamp"]
-    if "warnings" in doc and doc["warnings"] != []:
-        taken.discard("warnings")
-    elif "warnings" not in doc:
-        spelling["warnings"] = None
+    if doc.get("warnings") == []:
+        taken.add("warnings")
     candidate = Candidate(message, read_stop(d, doc, message), extras=read_word(d, doc))
     return Response(
         maybe_str(about, "id", "/response"),
@@ -119,27 +86,23 @@ def read_response(d: VercelModel, doc: Json) -> Response:
         None if usage is None else d.read_usage(usage, "/usage"),
         created,
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling, partly={"response": known}),
+        extras=d.keep(doc, taken, partly={"response": known}),
     )
 
 
 def write_response(d: VercelModel, tree: Response, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect, answer=True)
-    spelling = d.spelling(tree)
     out: dict[str, Json] = {}
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     d.write_answer(out, candidate.message, w)
     write_stop(d, out, candidate, w)
     d.put_usage(out, tree, w)
-    write_about(d, out, tree, spelling, w)
-    if spelling.get("warnings", "") is not None:
-        out["warnings"] = []
+    write_about(d, out, tree, w)
+    out["warnings"] = []
     return d.emit(out, tree, log)
 
 
-def write_about(
-    d: VercelModel, out: dict[str, Json], tree: Response, spelling: dict[str, Json], w: Writing
-) -> None:
+def write_about(d: VercelModel, out: dict[str, Json], tree: Response, w: Writing) -> None:
     about: dict[str, Json] = {}
     if tree.id is not None:
         about["id"] = tree.id
@@ -148,7 +111,7 @@ def write_about(
     if tree.created is not None and not (w.home or dates.has_year(tree.created)):
         d.lack("response.created", tree.at, w.log)  # a year of five digits
     elif tree.created is not None:
-        about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
+        about["timestamp"] = date_of(tree.created)
         if seconds_of(about["timestamp"]) != tree.created:
             heads.round_date("milliseconds", tree, d, w.log)
     if about:
@@ -159,19 +122,8 @@ def read_answer(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> Messag
     blocks: list[Block] = []
     for index, item in enumerate(need_list(doc, "content", "")):
         at = f"/content/{index}"
-        blocks.append(read_answer_part(d, as_dict(item, at), at))
-    return Message("assistant", tuple(whole_items(blocks)), at="/content")
-
-
-def whole_items(blocks: list[Block]) -> list[Block]:
-    out: list[Block] = []
-    for block in blocks:
-        whole = one_item(out[-1], block) if out and both_reasoning(out[-1], block) else None
-        if whole is None:
-            out.append(block)
-        else:
-            out[-1] = whole
-    return out
+        add_block(blocks, read_answer_part(d, as_dict(item, at), at))
+    return Message("assistant", tuple(blocks), at="/content")
 
 
 def write_answer(d: VercelModel, out: dict[str, Json], message: Message, w: Writing) -> None:
@@ -184,61 +136,41 @@ def write_answer(d: VercelModel, out: dict[str, Json], message: Message, w: Writ
 
 def read_answer_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     kind = doc.get("type")
-    said = renamed(doc, METADATA, KEY)
-    if kind == "tool-call" and doc.get("providerExecuted") is not True:
-        return renamed_extras(read_answer_call(d, said, at), KEY, METADATA)
-    if kind in ("text", "reasoning", "file"):
-        return renamed_extras(read_part(d, said, kind, at, frozenset()), KEY, METADATA)
-    if kind in ("tool-call", "tool-result"):
+    if kind in ("tool-call", "tool-result") and (
+        kind == "tool-result" or doc.get("providerExecuted") is True
+    ):
         phase = "call" if kind == "tool-call" else "result"
         name, call_id = need_str(doc, "toolName", at), need_str(doc, "toolCallId", at)
         return Hosted(d.family, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
-    need_str(doc, "type", at)
-    return Raw(d.family, doc, at=at)
+    if kind == "tool-call":
+        need_str(doc, "input", at)
+    elif kind not in ("text", "reasoning", "file"):
+        need_str(doc, "type", at)
+        return Raw(d.family, doc, at=at)
+    block = read_part(d, renamed(doc, METADATA, KEY), kind, at, frozenset())
+    return renamed_extras(block, KEY, METADATA)
 
 
 def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
     if isinstance(block, ToolCall):
         return [d.write_answer_call(block, w)]
-    if isinstance(block, Raw | Hosted) and is_family(d, block.dialect):
+    if isinstance(block, Raw | Hosted) and block.dialect == d.family:
         return [block.payload]
     if block.extras is not None and d.knows(block.extras.dialect):
         block = renamed_extras(block, METADATA, KEY)
     parts = write_part(d, block, "assistant", w)
     for part in parts:
         data = part.get("data")
-        if data.__class__ is str and d.references and not w.home:  # files are tagged there
+        if data.__class__ is str and d.references:  # files are tagged there
             tag = "url" if ":" in data[:12] else "data"
             part["data"] = {"type": tag, tag: data}
     return [renamed(part, KEY, METADATA) for part in parts]
 
 
-def read_answer_call(d: VercelModel, doc: dict[str, Json], at: str) -> ToolCall:
-    options = Taker(doc, at)
-    item = options.take("openai", "itemId")
-    text = need_str(doc, "input", at)
-    spelling = None if text else {"form": "blank"}
-    return ToolCall(
-        need_str(doc, "toolCallId", at),
-        need_str(doc, "toolName", at),
-        text or "{}",
-        item_id=item,
-        at=at,
-        extras=keep_part(d, options, CALL_KEYS, spelling),
-    )
-
-
 def write_answer_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
-    call = freeform.as_function(call)
-    text = "" if d.spelling(call).get("form") == "blank" else call.arguments or "{}"
-    out: dict[str, Json] = {
-        "type": "tool-call",
-        "toolCallId": w.call_id(call),
-        "toolName": w.tool_name(call.name, call.at),
-        "input": text,
-    }
-    item = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
-    return renamed(finish(d, out, renamed_extras(call, METADATA, KEY), w, item), KEY, METADATA)
+    call = renamed_extras(freeform.as_function(call), METADATA, KEY)
+    out = {"type": "tool-call", **write_call_head(call, w), "input": call.arguments or "{}"}
+    return renamed(finish(d, out, call, w, write_item(call.item_id)), KEY, METADATA)
 
 
 def read_stop(d: VercelModel, doc: dict[str, Json], message: Message) -> Stop | None:
@@ -251,81 +183,67 @@ def read_stop(d: VercelModel, doc: dict[str, Json], message: Message) -> Stop | 
 
 
 def write_stop(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-    spelling = d.spelling(candidate)
-    if "finish" in spelling:
-        if spelling["finish"] is not None:
-            out["finishReason"] = spelling["finish"]
-        return
-    extras = candidate.extras
-    if d.nested and extras is not None and d.knows(extras.dialect):
-        write_reason(d, out, candidate, w)
-        out["finishReason"] |= extras.fields.get("finishReason", {})
-        return
-    d.lose(extras, candidate.at, w.log)
-    write_reason(d, out, candidate, w)
-
-
-def write_reason(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-    word = d.stop_word(candidate, w)
-    if word is not None:
-        out["finishReason"] = {"unified": word} if d.nested else word
+    extras, word = candidate.extras, d.stop_word(candidate, w)
+    reason: dict[str, Json] = {} if word is None else {"unified": word}
+    own = extras is not None and (d.knows if d.nested else d.is_home)(extras.dialect)
+    if extras is not None and own:
+        reason |= d.spelling(candidate) | extras.fields.get("finishReason", {})
+    else:
+        d.lose(extras, candidate.at, w.log)
+    if reason:
+        out["finishReason"] = reason if d.nested or own else word
 
 
 def read_word(d: VercelModel, doc: dict[str, Json]) -> Extras | None:
-    """The reason as it was said, with the provider's own word beside it."""
+    """What is said of the reason beside the neutral word; ``raw`` is the provider's own for it."""
     said = doc.get("finishReason")
     if said.__class__ is not dict:
-        return d.respell(None, finish=said) if d.nested and said is not None else None
-    known = ("unified", "raw")  # the neutral word, and the provider's own for the same
-    rest = {k: v for k, v in said.items() if k not in known and v is not None}
-    if d.nested and said.keys() == {"unified"} and said["unified"] is not None:
         return None
-    spelling = {"finish": said}
-    if not rest:
-        return Extras(d.name, spelling=spelling)
-    return Extras(d.name, {"finishReason": rest}, {}, spelling, ("finishReason",))
+    extras = d.keep({"finishReason": said}, (), partly={"finishReason": ("unified", "raw")})
+    return extras if said.get("raw") is None else d.respell(extras, raw=said["raw"])
 
 
 def read_usage(d: VercelModel, doc: dict[str, Json], at: str) -> Usage:
-    """All versions are read; one that is not this dialect's own is remembered."""
+    """All versions are read."""
     nested = any(doc.get(key).__class__ is dict for key in NESTED.partly)
-    usage = (NESTED if nested else FLAT).read(d, doc, at)
-    if nested == d.nested:
-        return usage
-    return replace(usage, extras=d.respell(usage.extras, other=None))
+    return (NESTED if nested else FLAT).read(d, doc, at)
 
 
 def write_usage(d: VercelModel, usage: Usage, w: Writing) -> dict[str, Json]:
     extras = usage.extras
-    if "other" in d.spelling(usage):
-        out = (FLAT if d.nested else NESTED).write(d, usage, w)
-    else:
-        out = d.counts.write(d, usage, w)
-    if w.home:
-        return d.emit(out, usage, w.log)
-    if d.nested:
+    table = table_of(d, usage) if w.home else d.counts
+    out = table.write(d, usage, w)
+    if table is NESTED:  # the SDK reads both objects, whatever is counted
         out = {key: out.get(key, {}) for key in NESTED.partly}
-    elif extras is not None and extras.inner:
+    elif extras is not None and extras.inner and not w.home:
         lose_fields(extras, usage.at, w.log)  # a count is a number here
         usage = replace(usage, extras=None)
     return d.emit(out, usage, w.log)
+
+
+def table_of(d: VercelModel, usage: Usage) -> Counts:
+    """The counts of another version, where something of theirs was kept that stands among them."""
+    extras = usage.extras
+    if extras is None:
+        return d.counts
+    if extras.inner:
+        return NESTED
+    return next(
+        table for table in (d.counts, FLAT, NESTED) if extras.spelling.keys() <= table.rows.keys()
+    )
 
 
 def settle(d: VercelModel, message: Message, log: Ledger) -> Message:
     """An answer as it stands in a history: metadata become options, arguments a value."""
     content: list[Block] = []
     for block in message.content:
-        if isinstance(block, Hosted) and is_family(d, block.dialect):
+        if isinstance(block, Hosted) and block.dialect == d.family:
             content.append(replace(block, payload=settled(block.payload)))
         elif isinstance(block, Raw) and block.payload["type"] == "source":
             log.dropped("raw", block.at, f"{d.name} has no sources in the messages of a request")
         else:
             content.append(renamed_extras(block, METADATA, KEY))
     return replace(message, content=tuple(content))
-
-
-def both_reasoning(first: Block, second: Block) -> bool:
-    return isinstance(first, Reasoning) and isinstance(second, Reasoning)
 
 
 def renamed(doc: dict[str, Json], old: str, new: str) -> dict[str, Json]:
@@ -338,11 +256,12 @@ def renamed(doc: dict[str, Json], old: str, new: str) -> dict[str, Json]:
 def renamed_extras(block: B, old: str, new: str) -> B:
     """A block whose options are kept under another name."""
     extras: Extras | None = block.extras
-    if extras is None or (old not in extras.fields and old not in extras.blanks):
+    if extras is None or old not in extras.fields:
         return block
     inner = tuple(new if key == old else key for key in extras.inner)
-    fields, blanks = renamed(extras.fields, old, new), renamed(extras.blanks, old, new)
-    return replace(block, extras=replace(extras, fields=fields, blanks=blanks, inner=inner))
+    return replace(
+        block, extras=replace(extras, fields=renamed(extras.fields, old, new), inner=inner)
+    )
 
 
 def settled(payload: dict[str, Json]) -> dict[str, Json]:

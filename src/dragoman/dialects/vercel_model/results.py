@@ -9,22 +9,23 @@ from msgspec.structs import replace
 
 from ...core.media import kind_of
 from ...core.reading import (
+    UNREADABLE,
     as_dict,
     as_list,
     compact,
+    decode,
     escape,
     maybe_bool,
     maybe_str,
     missing,
     need_list,
     need_str,
-    parse,
 )
 from ...core.writing import Writing, is_plain_text
 from ...dialect import Dialect
 from ...model import Block, Extras, Json, Media, MediaKind, Raw, Source, Text, ToolResult
 from . import parts
-from .options import Taker, finish, is_family, keep_options, read_cache, write_cache
+from .options import Taker, finish, keep_options, read_cache, write_cache
 from .parts import TEXT_KEYS, is_one
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ RESULT_DATA = {
     "file-reference": ("providerReference", "file"),
     "image-file-reference": ("providerReference", "file"),
 }
+# those that need no media type
+UNTYPED = ("image-url", "file-url", "file-id", "image-file-id")
 
 
 def read_result(
@@ -53,50 +56,59 @@ def read_result(
     """The answer of a tool. Its name says nothing new where the call is known."""
     call_id = need_str(doc, "toolCallId", at)
     name = maybe_str(doc, "toolName", at)
-    spelling: dict[str, Json] = {}
-    if name is None:
-        spelling["name"] = "absent"
-    elif called.get(call_id) == name:
+    if called.get(call_id) == name:
         name = None
     options = Taker(doc, at)
     cache = read_cache(d, options)
+    form: dict[str, Json] = {}
     if "output" in doc:
-        content, failed, taken = read_output(d, doc["output"], f"{at}/output", spelling)
-        if d.flat:
-            spelling["key"] = "output"
+        content, failed, taken = read_output(d, doc["output"], f"{at}/output", form)
         partly = {"output": taken} if taken else {}
         keys = RESULT_KEYS if taken else RESULT_KEYS | {"output"}
-        extras = keep_options(d, options, keys, spelling, partly=partly)
+        extras = keep_options(d, options, keys, form, partly=partly)
     else:
-        content, failed, keys = read_flat(d, doc, at, spelling)
-        if not d.flat:
-            spelling["key"] = "result"
-        extras = keep_options(d, options, keys, spelling)
+        content, failed, keys = read_flat(d, doc, at, form)
+        extras = keep_options(d, options, keys, form)
     return ToolResult(call_id, content, failed, name, cache=cache, at=at, extras=extras)
 
 
 def write_result(d: VercelModel, result: ToolResult, called: dict[str, str], w: Writing) -> Json:
-    spelling = d.spelling(result)
     out: dict[str, Json] = {"type": "tool-result", "toolCallId": w.result_id(result)}
-    if spelling.get("name") != "absent":
-        out["toolName"] = result_name(d, result, out["toolCallId"], called, w)
-    flat = d.flat
-    if "key" in spelling:
-        flat = spelling["key"] == "result"
-    if is_denied(d, result) and (flat or "execution-denied" not in d.outputs):
+    if (name := result_name(d, result, out["toolCallId"], called, w)) is not None:
+        out["toolName"] = name
+    flat = is_flat(d, result, w)
+    if is_denied(d, result) and (flat or "execution-denied" not in d.outputs) and not w.home:
         result = without_output(result, f"{d.name} writes a denied tool call as a failed one", w)
-    elif flat and result.extras is not None and "output" in result.extras.inner:
+    elif flat and has_output(result):
         result = without_output(result, f"{d.name} has no `output` in a tool result", w)
     if flat:
-        write_flat(d, out, result, spelling, w)
+        write_flat(d, out, result, w)
     else:
         write_output(d, out, result, w)
     return finish(d, out, result, w, write_cache(d, result.cache, w))
 
 
+def is_flat(d: VercelModel, result: ToolResult, w: Writing) -> bool:
+    """Whether a result is a value beside a flag, as in version 4.
+
+    In the same dialect, also what only that can express, and nothing that only ``output`` can.
+    """
+    if not w.home:
+        return d.flat
+    if d.flat:
+        return not has_output(result)
+    failed = result.is_error and not is_denied(d, result)
+    return bool(failed) and not (len(result.content) == 1 and is_plain_text(result.content[0]))
+
+
+def has_output(result: ToolResult) -> bool:
+    """Whether something was kept that stood in the ``output`` of a result."""
+    return result.extras is not None and "output" in result.extras.inner
+
+
 def result_name(
     d: VercelModel, result: ToolResult, call_id: str, called: dict[str, str], w: Writing
-) -> str:
+) -> str | None:
     """The tool that answered: every version's schema demands it, and the call has it."""
     if result.name is not None and (w.home or result.name != called.get(call_id)):
         return w.tool_name(result.name, result.at)
@@ -108,6 +120,8 @@ def result_name(
                 f"{d.name} takes the tool name of a result from its call",
             )
         return called[call_id]
+    if w.home:
+        return None
     w.log.invented(
         "tool_result.name",
         result.at,
@@ -117,8 +131,12 @@ def result_name(
 
 
 def read_output(
-    d: VercelModel, output: Json, at: str, spelling: dict[str, Json]
+    d: VercelModel, output: Json, at: str, form: dict[str, Json]
 ) -> tuple[tuple[Block, ...], bool | None, tuple[str, ...]]:
+    """The content of a result, whether it failed, and which keys were taken.
+
+    ``form`` notes what text alone does not tell, and all versions know: a JSON value, or parts.
+    """
     output = as_dict(output, at)
     kind, where = need_str(output, "type", at), f"{at}/value"
     failed = True if kind.startswith("error-") else None
@@ -129,13 +147,13 @@ def read_output(
         case "json" | "error-json":
             if "value" not in output:
                 missing("value", at)
-            spelling["output"] = "json"
+            form["output"] = "json"
             return (Text(compact(output["value"]), at=where),), failed, ("type", "value")
         case "content":
             parts = read_result_parts(d, need_list(output, "value", at), where)
             only = parts[0] if len(parts) == 1 else None
             if not parts or (only and (is_plain_text(only) or only.__class__ is Raw)):
-                spelling["output"] = "content"
+                form["output"] = "content"
             return tuple(parts), None, ("type", "value")
         case "execution-denied":
             reason = maybe_str(output, "reason", at)
@@ -151,20 +169,29 @@ def write_output(d: VercelModel, out: dict[str, Json], result: ToolResult, w: Wr
     only = content[0] if len(content) == 1 else None
     if is_denied(d, result):
         out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
-    elif isinstance(only, Raw) and how != "content" and w.home and is_family(d, only.dialect):
+    elif isinstance(only, Raw) and how != "content" and w.home and only.dialect == d.family:
         out["output"] = only.payload
     elif only is not None and how != "content" and is_plain_text(only, w.home):
         d.lose(only.extras, only.at, w.log)
-        kind, value = "text", only.text
-        if how == "json":
-            kind, value = "json", parse(only.text)
+        value = value_of(only, how)
+        kind = "text" if value is only.text else "json"
         out["output"] = {"type": f"error-{kind}" if failed else kind, "value": value}
     elif failed:
         out["output"] = {"type": "error-text", "value": only_words(d, result, w)}
-    elif content or how == "content":
+    elif content or how == "content" or w.home:
         out["output"] = {"type": "content", "value": write_result_parts(d, content, w)}
     else:
         out["output"] = {"type": "text", "value": ""}
+
+
+def value_of(text: Text, form: Json) -> Json:
+    """What a result of one text is: the JSON value that it was, unless it was edited."""
+    if form != "json":
+        return text.text
+    try:
+        return decode(text.text)
+    except UNREADABLE:
+        return text.text
 
 
 def needs_text(d: VercelModel, result: ToolResult) -> bool:
@@ -177,8 +204,7 @@ def form_of(d: VercelModel, result: ToolResult) -> Json:
     extras = result.extras
     if extras is None or not d.knows(extras.dialect):
         return None
-    form = extras.spelling.get("output")
-    return form if form in ("json", "content") or d.is_home(extras.dialect) else None
+    return extras.spelling.get("output")
 
 
 def is_denied(d: VercelModel, result: ToolResult) -> bool:
@@ -220,7 +246,7 @@ def only_words(d: VercelModel, result: ToolResult, w: Writing) -> str:
 
 
 def read_flat(
-    d: VercelModel, doc: dict[str, Json], at: str, spelling: dict[str, Json]
+    d: VercelModel, doc: dict[str, Json], at: str, form: dict[str, Json]
 ) -> tuple[tuple[Block, ...], bool | None, frozenset[str]]:
     """The result of version 4: a value beside a flag, and parts beside the value."""
     failed = maybe_bool(doc, "isError", at)
@@ -229,40 +255,28 @@ def read_flat(
     for key in ("experimental_content", "content"):
         if doc.get(key).__class__ is list:
             parts = tuple(read_result_parts(d, doc[key], f"{at}/{key}"))
-            spelling["parts"] = key
-            if "result" not in doc or value != flat_text(parts):
-                spelling["result"] = "absent"
+            if value != flat_text(parts):
                 keys -= {"result"}  # another value beside the parts is for the caller alone
             return parts, failed, keys | {key}
     where = f"{at}/result"
+    if value is None:
+        return (), failed, keys
     if value.__class__ is str:
         return (Text(value, at=where),), failed, keys
-    if value is not None:
-        spelling["output"] = "json"
-        return (Text(compact(value), at=where),), failed, keys
-    spelling["output"] = "null" if "result" in doc else "absent"
-    return (), failed, keys - {"result"}
+    form["output"] = "json"
+    return (Text(compact(value), at=where),), failed, keys
 
 
-def write_flat(
-    d: VercelModel, out: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: Writing
-) -> None:
-    """A value and a flag, as version 4 has them; never null, unless it was at home."""
-    content, how = result.content, form_of(d, result)
-    only = content[0] if len(content) == 1 else None
-    key = spelling.get("parts")
-    if only is not None and key is None and is_plain_text(only, w.home):
+def write_flat(d: VercelModel, out: dict[str, Json], result: ToolResult, w: Writing) -> None:
+    """A value and a flag, as version 4 has them; never null."""
+    content = result.content
+    if len(content) == 1 and is_plain_text(only := content[0], w.home):
         d.lose(only.extras, only.at, w.log)
-        out["result"] = parse(only.text) if how == "json" else only.text
-    elif content or key is not None:
-        parts = write_result_parts(d, content, w)
-        if spelling.get("result") != "absent":
-            out["result"] = flat_text(content)
-        out[key or "experimental_content"] = parts
-    elif how == "null":
-        out["result"] = None
-    elif how != "absent":
-        out["result"] = ""
+        out["result"] = value_of(only, form_of(d, result))
+    else:
+        out["result"] = flat_text(content)
+        if content or w.home:
+            out["experimental_content"] = write_result_parts(d, content, w)
     if result.is_error is not None:
         out["isError"] = result.is_error
 
@@ -288,11 +302,11 @@ def write_result_parts(d: VercelModel, content: Sequence[Block], w: Writing) -> 
     for block in content:
         match block:
             case Text():
-                out.append(write_result_text(d, block, w))
+                out.append(parts.write_text(d, block, w))
             case Media():
                 if (part := write_result_media(d, block, w)) is not None:
                     out.append(part)
-            case Raw() if is_family(d, block.dialect) and (
+            case Raw() if block.dialect == d.family and (
                 w.home or is_one(block.payload.get("type"), d.result_parts)
             ):
                 out.append(block.payload)
@@ -302,32 +316,23 @@ def write_result_parts(d: VercelModel, content: Sequence[Block], w: Writing) -> 
     return out
 
 
-def write_result_text(d: VercelModel, block: Text, w: Writing) -> Json:
-    out: dict[str, Json] = {"type": "text", "text": block.text}
-    return finish(d, out, block, w, write_cache(d, block.cache, w))
-
-
 def write_result_media(d: VercelModel, block: Media, w: Writing) -> Json | None:
     """A medium in a result, in the first form that this version has for it."""
-    spelling = d.spelling(block)
-    part = spelling.get("part") or result_part(d, block)
+    part = result_part(d, block, w)
     if part is None:
         why = f"{d.name} does not support this {block.kind} in a tool result"
         w.log.dropped("tool_result.content", block.at, why)
         return None
     out: dict[str, Json] = {"type": part}
     if part == "file":
-        tagged = spelling if w.home else {"data": "tagged"}
-        out["data"] = parts.write_data(d, block, tagged)
+        out["data"] = parts.write_data(d, block.source, tagged=True)
     else:
         key, what = RESULT_DATA[part]
         value: Json = block.source.value
         if what == "file" and block.source.issuer:
             value = {block.source.issuer: value}
         out[key] = value
-    typed = part not in ("image-url", "file-url", "file-id", "image-file-id")
-    if typed or block.source.media_type is not None or w.home:
-        parts.write_media_type(d, out, block, spelling, w, needed=typed)
+    parts.write_media_type(d, out, block, w, needed=part not in UNTYPED)
     if block.filename is not None:
         if part in ("file", "file-data") or w.home:
             out["filename"] = block.filename
@@ -337,35 +342,37 @@ def write_result_media(d: VercelModel, block: Media, w: Writing) -> Json | None:
     return finish(d, out, block, w, *parts.about(d, block, w))
 
 
-def result_part(d: VercelModel, block: Media) -> str | None:
-    """The type of part that holds such a medium in a result."""
-    stem = "image-" if block.kind == "image" else "file-"
+def result_part(d: VercelModel, block: Media, w: Writing) -> str | None:
+    """The type of part that holds such a medium in a result; in the same dialect there is one."""
+    source, stem = block.source, "image" if block.kind == "image" else "file"
     wanted: tuple[str, ...]
-    match block.source.kind:
-        case "base64" | "text" | "blocks":
-            wanted = ("file", f"{stem}data", "media", "image" if block.kind == "image" else "")
+    match source.kind:
+        case "base64":
+            wanted = ("file", f"{stem}-data", "media") + (("image",) if stem == "image" else ())
+        case "text" | "blocks":
+            wanted = ("file",)
         case "url":
-            wanted = (f"{stem}url",)
+            wanted = (f"{stem}-url",)
         case "file":
-            if not block.source.issuer:
+            if not (source.issuer or w.home):
                 return None
-            fits = "file" if "file-reference" in d.result_parts else ""
-            wanted = (fits, "image-file-id" if block.kind == "image" else "file-id")
+            refers = source.issuer and "file-reference" in d.result_parts
+            wanted = ("file",) if refers else ("image-file-id" if stem == "image" else "file-id",)
         case _:
-            assert_never(block.source.kind)
-    return next((part for part in wanted if part in d.result_parts), None)
+            assert_never(source.kind)
+    known = next((part for part in wanted if part in d.result_parts), None)
+    return wanted[-1] if known is None and w.home else known
 
 
 def read_result_medium(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     said_type = doc["type"]
-    spelling: dict[str, Json] = {}
     key, what = RESULT_DATA.get(said_type, ("data", "file-part"))
     said = doc.get(key)
     source: Source | None = None
-    type_key, media_type = parts.read_media_type(d, doc, at, spelling)
-    exact = None if "any" in spelling else media_type
+    type_key, media_type = parts.read_media_type(d, doc, at)
+    exact = parts.exact_type(media_type)
     if said_type == "file":
-        source = parts.read_data(d, said, media_type, f"{at}/data", spelling)
+        source = parts.read_data(said, media_type)
     elif said_type in RESULT_DATA and said.__class__ is dict and what == "file":
         source = parts.read_reference(said, exact)
     elif said_type in RESULT_DATA and said.__class__ is str:
@@ -373,10 +380,9 @@ def read_result_medium(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     if source is None:
         return Raw(d.family, doc, at=at)
     kind: MediaKind = "image" if said_type.startswith("image") else kind_of(media_type)
-    spelling["part"] = said_type
     taken = frozenset({"type", key, type_key, "filename"})
-    options = Taker(doc, at)
-    return parts.media(d, kind, source, maybe_str(doc, "filename", at), options, taken, spelling)
+    filename = maybe_str(doc, "filename", at)
+    return parts.media(d, kind, source, filename, Taker(doc, at), taken)
 
 
 def flat_text(parts: tuple[Block, ...]) -> str:

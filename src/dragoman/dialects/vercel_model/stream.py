@@ -17,25 +17,34 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...core.reading import as_dict, encode, need_list, need_str
+from ...core.reading import as_dict, need_list, need_str
 from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import Block, Extras, Json, Media, Reasoning, Response, Signature, Text, ToolCall
+from ...model import Block, Json, Media, Reasoning, Response, Signature, Text, ToolCall
 from ...streams.base import FunctionsOnly, Keys, Said, StreamReader
-from ...streams.events import Begin, Close, Delta, End, Event, Open, Ping, Place, Signed, hollow
+from ...streams.events import (
+    Begin,
+    Close,
+    Delta,
+    End,
+    Event,
+    Odd,
+    Open,
+    Ping,
+    Place,
+    Signed,
+    hollow,
+)
 from ...streams.framing import Frame
+from ...streams.splicing import MARKED, Sink, Splice, around
+from .._ai_sdk_stream import frame, signature_of, signed_late
 from . import response
 from .response import METADATA
 
 if TYPE_CHECKING:
     from . import VercelModel
 
-
-ABOUT = ("stream-start", "response-metadata", "raw", "ping")
-"""What may come before the response begins."""
-BEHIND = 1 << 20
-"""how far the number of what comes after a part is from its own"""
 
 # Other parts stand in the response as they are. What the beginning of a tool's input says is
 # compared with the call.
@@ -72,21 +81,70 @@ class ModelPart:
         return self.doc
 
 
-class ModelReader(StreamReader):
+class ProviderReader(StreamReader):
+    """What the streams of all versions have in common: parts by their types, the head, the end."""
+
     dialect: VercelModel
-    keys: ClassVar[dict[str, Keys]] = KEYS
+    about_kinds: ClassVar[tuple[str, ...]] = ("response-metadata",)
+    """What may come before the response begins."""
+    empty: ClassVar[dict[str, Json]] = {}
+    """A response without content."""
 
     def __init__(self, dialect: VercelModel, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
+        self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {}
+        self.otherwise: Callable[[dict[str, Json]], list[Event]] | None = None
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == b"[DONE]":
+            return ()
+        doc = self.parse(frame)
+        kind = need_str(doc, "type", "")
+        if kind == "error":
+            return self.fail(self.dialect.read_error(doc))
+        self.look(kind, doc)
+        if self.head is None:
+            self.head = {}
+        if kind in self.about_kinds:
+            return self.hear(kind, doc)
+        if (way := self.ways.get(kind, self.otherwise)) is None:
+            return (Odd(self.dialect.name, doc),)
+        begun: list[Event] = [] if self.begun is not None else [self.begin(self.silent())]
+        return begun + way(doc)
+
+    def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
+        """What is said of the response."""
+        self.about |= {k: v for k, v in doc.items() if k != "type"}
+        self.silent()  # which refuses nonsense
+        return ()
+
+    def silent(self) -> Response:
+        return response.read_response(self.dialect, {**(self.document() or {}), **self.empty})
+
+    def end(self, doc: dict[str, Json], events: list[Event]) -> list[Event]:
+        """The last part: what it says is said of the whole response."""
+        assert self.head is not None
+        self.head |= {k: v for k, v in doc.items() if k != "type"}
+        self.done = True
+        return [*events, End(self.silent())]
+
+
+class ModelReader(ProviderReader):
+    keys: ClassVar[dict[str, Keys]] = KEYS
+    about_kinds = ("stream-start", "response-metadata", "raw", "ping")
+    empty: ClassVar[dict[str, Json]] = {"content": []}
+
+    def __init__(self, dialect: VercelModel, whole: bool) -> None:
+        super().__init__(dialect, whole)
         self.parts: list[ModelPart] = []
         self.texts: dict[tuple[str, str], ModelPart] = {}
         self.tools: dict[str, ModelPart] = {}
         self.item: ModelPart | None = None  # the last part of reasoning that may have another one
         self.running: dict[int, int] = {}  # how many parts of a block are open, by its number
         self.count = 0  # of blocks
-        self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
+        self.ways = {
             "text-start": self.open_text,
             "reasoning-start": self.open_text,
             "text-delta": self.add,
@@ -99,23 +157,7 @@ class ModelReader(StreamReader):
             "tool-call": self.close_tool,
             "finish": self.finish,
         }
-
-    def read(self, frame: Frame) -> Sequence[Event]:
-        if frame[1].strip() == b"[DONE]":
-            return ()
-        doc = self.parse(frame)
-        kind = need_str(doc, "type", "")
-        if kind == "error":
-            return self.fail(self.dialect.read_error(doc))
-        self.look(kind, doc)
-        begun: list[Event] = []
-        if self.head is None:
-            self.head = {}
-        if kind in ABOUT:
-            return self.hear(kind, doc)
-        if self.begun is None:
-            begun.append(self.begin(self.silent()))
-        return begun + self.ways.get(kind, self.whole_part)(doc)
+        self.otherwise = self.whole_part
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         name = str(doc.get("id"))
@@ -123,19 +165,12 @@ class ModelReader(StreamReader):
         return "" if part is None else part.at
 
     def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
-        """What is said of the response."""
-        assert self.head is not None
+        if kind == "response-metadata":
+            return super().hear(kind, doc)
         if kind == "stream-start":
+            assert self.head is not None
             self.head["warnings"] = need_list(doc, "warnings", "")
-        elif kind == "response-metadata":
-            self.about |= {k: v for k, v in doc.items() if k != "type"}
-            self.silent()  # which refuses nonsense
         return (Ping(),) if kind == "ping" else ()
-
-    def silent(self) -> Response:
-        tree = response.read_response(self.dialect, {**(self.document() or {}), "content": []})
-        assert isinstance(tree, Response)
-        return tree
 
     def nothing(self, doc: dict[str, Json]) -> list[Event]:
         return []
@@ -213,6 +248,7 @@ class ModelReader(StreamReader):
     def add(self, doc: dict[str, Json]) -> list[Event]:
         part, text = self.text_of(doc), need_str(doc, "delta", "")
         part.said.add(text)
+        self.sink = part.said.add
         return [Delta(part.index, text, part.place, part.number)]
 
     def close_text(self, doc: dict[str, Json]) -> list[Event]:
@@ -225,12 +261,7 @@ class ModelReader(StreamReader):
             return self.close_reasoning(part, block)
         events: list[Event] = [Close(part.index)]
         assert part.opened is not None
-        if (signature := signature_of(block)) not in (None, signature_of(part.opened)):
-            # It has been passed on unsigned: what signs it comes as a text that says nothing.
-            signed = Text("", at=block.at, extras=Extras(self.dialect.name, signature=signature))
-            events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
-            why = "the signature of a text arrived after the text"
-            self.notes.append(("stream.text", block.at, why))
+        events += signed_late(self, block, signature_of(part.opened), part.index)
         return events
 
     def close_reasoning(self, part: ModelPart, block: Reasoning) -> list[Event]:
@@ -269,6 +300,7 @@ class ModelReader(StreamReader):
         if part is None or not part.open:
             raise Malformed(f"tool {name!r} is not open")
         part.said.add(text)
+        self.sink = part.said.add
         return [] if part.index < 0 else [Delta(part.index, text)]
 
     def close_tool(self, doc: dict[str, Json]) -> list[Event]:
@@ -320,7 +352,6 @@ class ModelReader(StreamReader):
         return [*events, Open(part.index, block), Close(part.index)]
 
     def finish(self, doc: dict[str, Json]) -> list[Event]:
-        assert self.head is not None
         if any(part.open for part in self.texts.values()):
             raise Malformed("the response ended, and a text had not")
         events = self.close_item()
@@ -329,9 +360,7 @@ class ModelReader(StreamReader):
                 part.doc, part.open = part.so_far(), False
                 self.supersede(part.start, part.doc, part.at)
                 events += [] if part.index < 0 else [Close(part.index)]
-        self.head |= {k: v for k, v in doc.items() if k != "type"}
-        self.done = True
-        return [*events, End(self.silent())]
+        return self.end(doc, events)
 
     def document(self) -> Json | None:
         if self.head is None:
@@ -347,16 +376,7 @@ def fields_of(block: Block | None) -> dict[str, Json]:
     return {} if block is None or block.extras is None else block.extras.fields
 
 
-def signature_of(block: Block) -> Signature | None:
-    """How a text or a call was signed."""
-    return None if block.extras is None else block.extras.signature
-
-
 # -- writing --------------------------------------------------------------------------------
-
-
-def frame(doc: Json) -> bytes:
-    return b"data: " + encode(doc) + b"\n\n"
 
 
 class ModelVoice:
@@ -373,23 +393,22 @@ class ModelVoice:
         self.signature: Signature | None = None
 
 
-class ModelWriter(FunctionsOnly):
+class ProviderWriter(FunctionsOnly):
+    """What the writers of all versions have in common: the head and the end."""
+
     dialect: VercelModel
+    before: ClassVar[tuple[str, ...]] = ()
+    """What has been written of a response when it ends."""
 
     def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         if not home:
             self.wrap_freeform()
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
-        self.voices: dict[int, ModelVoice] = {}
         self.about: Json = {}
 
     def begin(self, event: Begin) -> bytes:
-        doc = self.at_rest(replace(event.response, failure=None))
-        out = b""
-        if "warnings" in doc:
-            out = frame({"type": "stream-start", "warnings": doc["warnings"]})
-        return out + self.tell(doc)
+        return self.tell(self.at_rest(replace(event.response, failure=None)))
 
     def tell(self, doc: dict[str, Json]) -> bytes:
         """What a response says of itself, if it is news."""
@@ -398,6 +417,25 @@ class ModelWriter(FunctionsOnly):
             return b""
         self.about = about
         return frame({**about, "type": "response-metadata"})
+
+    def end(self, doc: Json) -> bytes:
+        rest = {k: v for k, v in doc.items() if k not in self.before and k != "response"}
+        return self.tell(doc) + frame({**rest, "type": "finish"})
+
+    def fail(self, doc: Json) -> bytes:
+        return frame({"type": "error", "error": doc["error"]} if isinstance(doc, dict) else doc)
+
+
+class ModelWriter(ProviderWriter):
+    before = ("content", "warnings")
+
+    def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, log, home)
+        self.voices: dict[int, ModelVoice] = {}
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None))
+        return frame({"type": "stream-start", "warnings": doc["warnings"]}) + self.tell(doc)
 
     def open(self, event: Open) -> bytes:
         if event.candidate:
@@ -434,6 +472,22 @@ class ModelWriter(FunctionsOnly):
         if isinstance(voice.block, ToolCall) and event.text:
             return frame({"type": "tool-input-delta", "id": voice.name, "delta": event.text})
         return b""
+
+    def splicing(self, event: Delta) -> Splice | None:
+        voice, part = self.voices.get(event.index), (event.place, event.part)
+        if voice is None or event.index in self.wrapped:
+            return None
+        block, keep = voice.block, None if part not in voice.said else voice.said[part].append
+        if isinstance(block, Reasoning):
+            goes_on = voice.last == part and voice.names
+            return self.more("reasoning-delta", voice.names[-1], keep) if goes_on else None
+        if part != ("text", 0) or not isinstance(block, Text | ToolCall):
+            return None
+        kind = "text-delta" if isinstance(block, Text) else "tool-input-delta"
+        return self.more(kind, voice.name, keep)
+
+    def more(self, kind: str, name: str, keep: Sink | None) -> Splice:
+        return around(frame({"type": kind, "id": name, "delta": MARKED}), keep)
 
     def think(self, event: Delta, voice: ModelVoice) -> bytes:
         """OpenAI's summaries are parts of their own; of others, one text is made."""
@@ -511,13 +565,6 @@ class ModelWriter(FunctionsOnly):
             more = rest_of(parts[min(number, len(parts) - 1)]) if parts else {}
             out += frame({"type": "reasoning-end", "id": name, **more})
         return out
-
-    def end(self, doc: Json) -> bytes:
-        rest = {k: v for k, v in doc.items() if k not in ("content", "response", "warnings")}
-        return self.tell(doc) + frame({**rest, "type": "finish"})
-
-    def fail(self, doc: Json) -> bytes:
-        return frame({"type": "error", "error": doc["error"]} if isinstance(doc, dict) else doc)
 
 
 def rest_of(part: dict[str, Json]) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...tools import freeform
-from .options import Taker, finish, is_family, keep_options, read_cache, write_cache
+from .options import Taker, finish, keep_options, read_cache, write_cache
 
 if TYPE_CHECKING:
     from . import VercelModel
@@ -32,7 +32,8 @@ def read_tools(d: VercelModel, doc: Json) -> Toolbox:
 
 def write_tools(d: VercelModel, tree: Toolbox, log: Ledger) -> Json:
     d.lose(tree.extras, tree.at, log)
-    return write_tool_list(d, tree.tools, d.writing(log, tree.dialect))
+    w = d.writing(log, tree.dialect)
+    return [write_tool(d, tool, w) for tool in tree.tools]
 
 
 def read_tool_list(d: VercelModel, docs: Json, at: str) -> tuple[Tool, ...]:
@@ -43,12 +44,8 @@ def read_tool_list(d: VercelModel, docs: Json, at: str) -> tuple[Tool, ...]:
     )
 
 
-def write_tool_list(d: VercelModel, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-    return [write_tool(d, tool, w) for tool in tools]
-
-
 def has_tool(d: VercelModel, node: Tool | ToolChoice) -> bool:
-    return is_family(d, node.dialect) if isinstance(node, Tool) else Dialect.has_tool(d, node)
+    return node.dialect == d.family if isinstance(node, Tool) else Dialect.has_tool(d, node)
 
 
 def read_tool(d: VercelModel, doc: dict[str, Json], at: str) -> Tool:
@@ -57,12 +54,9 @@ def read_tool(d: VercelModel, doc: dict[str, Json], at: str) -> Tool:
     if kind is not None and kind != "function":
         return read_hosted_tool(d, doc, name, kind, at)
     key = next((k for k in (d.schema, *SCHEMAS) if k in doc), d.schema)
-    spelling: dict[str, Json] = {} if key == d.schema else {"schema": key}
-    if kind is None:
-        spelling["type"] = None
     options = Taker(doc, at)
     cache = read_cache(d, options)
-    extras = keep_options(d, options, TOOL_KEYS | {key}, spelling)
+    extras = keep_options(d, options, TOOL_KEYS | {key})
     description, strict = maybe_str(doc, "description", at), maybe_bool(doc, "strict", at)
     schema = doc.get(key)
     if (found := freeform.unwrap(description, schema)) is not None:
@@ -78,18 +72,14 @@ def read_tool(d: VercelModel, doc: dict[str, Json], at: str) -> Tool:
 
 
 def write_tool(d: VercelModel, tool: Tool, w: Writing) -> Json:
-    spelling = d.spelling(tool)
     if tool.kind == "hosted":
-        return {"type": spelling.get("type", d.provider_tool), **tool.payload}
+        return {"type": d.provider_tool, **(tool.payload or {"name": tool.name})}
     tool = freeform.as_function(tool)
     out: dict[str, Json] = {"type": "function", "name": w.tool_name(tool.name, tool.at)}
-    if "type" in spelling:
-        del out["type"]
-    key = spelling.get("schema", d.schema)
     if tool.description is not None:
         out["description"] = tool.description
     if tool.schema is not None or not w.home:
-        out[key] = tool.schema if w.home else needed_parameters(tool, w.log)
+        out[d.schema] = tool.schema if w.home else needed_parameters(tool, w.log)
     if tool.strict is not None and (d.can.strict or w.home):
         out["strict"] = tool.strict
     return finish(d, out, tool, w, write_cache(d, tool.cache, w))
@@ -98,13 +88,8 @@ def write_tool(d: VercelModel, tool: Tool, w: Writing) -> Json:
 def read_hosted_tool(d: VercelModel, doc: dict[str, Json], name: str, kind: str, at: str) -> Tool:
     """A tool that a provider defines: ``{"id": "openai.web_search", "name", "args"}``."""
     service = (maybe_str(doc, "id", at) or kind).rpartition(".")[2]
-    payload = {k: v for k, v in doc.items() if k != "type"}
-    spelling = None if kind == d.provider_tool else {"type": kind}
-    extras = None if spelling is None else d.respell(None, **spelling)
-    return Tool(
-        name, kind="hosted", service=service, dialect=d.family, payload=payload,
-        at=at, extras=extras
-    )  # fmt: skip
+    payload = {k: v for k, v in doc.items() if k != "type" or kind not in HOSTED}
+    return Tool(name, kind="hosted", service=service, dialect=d.family, payload=payload, at=at)
 
 
 def read_tool_choice(d: VercelModel, doc: Json) -> ToolChoice:
@@ -128,8 +113,7 @@ def read_choice(d: VercelModel, doc: Json, at: str) -> ToolChoice:
         name = need_str(doc, "toolName", at)
         return ToolChoice("named", name, dialect=d.name, at=at, extras=extras)
     if kind in MODES:  # as a provider receives it
-        extras = d.keep(doc, ("type",), {"form": "object"})
-        return ToolChoice(kind, dialect=d.name, at=at, extras=extras)
+        return ToolChoice(kind, dialect=d.name, at=at, extras=d.keep(doc, ("type",)))
     return ToolChoice(payload=doc, dialect=d.name, at=at)
 
 
@@ -142,7 +126,7 @@ def write_choice(d: VercelModel, choice: ToolChoice, w: Writing) -> Json | None:
     if choice.mode == "named":
         name = w.tool_name(choice.name or "", choice.at)
         return d.emit({"type": "tool", "toolName": name}, choice, w.log)
-    if d.spelling(choice).get("form") == "object":
+    if choice.extras is not None and d.is_home(choice.extras.dialect):
         return d.emit({"type": choice.mode}, choice, w.log)
     d.lose(choice.extras, choice.at, w.log)
     return choice.mode

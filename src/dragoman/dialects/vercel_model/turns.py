@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, expected, need_list, need_str, only, tokens
+from ...core.resuming import Going
 from ...core.turns import mark_custom_results, place_of, results_in_place
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
     Block,
-    Cache,
     History,
     Json,
     Media,
@@ -51,13 +51,12 @@ def read_messages(d: VercelModel, doc: Json) -> History:
         return History(tuple(read_history(d, doc, "")), dialect=d.name)
     doc = as_dict(doc, "")
     messages = read_history(d, need_list(doc, "messages", ""), "/messages")
-    extras = d.keep(doc, ("messages",), {"object": True})
-    return History(tuple(messages), dialect=d.name, extras=extras)
+    return History(tuple(messages), dialect=d.name, extras=d.keep(doc, ("messages",)))
 
 
 def write_messages(d: VercelModel, tree: History, log: Ledger) -> Json:
     messages = write_history(d, tree.messages, d.writing(log, tree.dialect))
-    if d.spelling(tree).get("object"):
+    if tree.extras is not None and d.is_home(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -91,13 +90,21 @@ def read_history(
 
 
 def write_history(d: VercelModel, messages: Sequence[Message], w: Writing) -> list[Json]:
-    out: list[dict[str, Json]] = []
-    called: dict[str, str] = {}
-    if not w.home:
+    out: list[dict[str, Json]]
+    called: dict[str, str]
+
+    def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
         # "Tool result is missing for tool call": no other turn may come between.
-        seen = [replace(m, role="tool") if is_result(d, m) else m for m in messages]
-        messages = results_in_place(seen, w.log)
-    for message in messages:
+        if any(m.role != "tool" and is_result(d, m) for m in messages):
+            messages = [replace(m, role="tool") if is_result(d, m) else m for m in messages]
+        return results_in_place(messages, log)
+
+    go = Going(d.writes, messages, w, arranged)
+    messages = go.messages
+    start, (out, called) = go.take(w, 0, [], {})
+    for index, message in enumerate(messages[start:] if start else messages, start):
+        if index == go.note_at:
+            go.note(w, 0, out, called)
         if message.role == "tool" or is_result(d, message):
             write_results(d, message, called, out, w)
             continue
@@ -109,6 +116,7 @@ def write_history(d: VercelModel, messages: Sequence[Message], w: Writing) -> li
             out.append(doc)
             if message.role == "assistant":
                 note_calls(doc["content"], called)
+    go.end(w, 0, out, called)
     return out
 
 
@@ -125,45 +133,33 @@ def read_turn(
 ) -> Message:
     content = doc.get("content")
     where = f"{at}/content"
-    spelling: dict[str, Json] = {}
     blocks: list[Block]
     if content.__class__ is str:
         blocks = [Text(content, at=where)]
     elif content.__class__ is list and role != "system":
         blocks = parts.read_parts(d, content, where, custom)
-        if len(blocks) == 1 and is_plain_text(blocks[0]):
-            spelling["content"] = "list"
     else:
         expected("a string" if role == "system" else "a string or a list", content, where)
     options = Taker(doc, at)
-    if (cache := read_message_cache(d, options, blocks)) is not None:
-        blocks[-1] = replace(blocks[-1], cache=cache)
-        if role != "system":
-            spelling["cache"] = "message"
-    extras = keep_options(d, options, MESSAGE_KEYS, spelling)
+    read_message_cache(d, options, blocks)
+    extras = keep_options(d, options, MESSAGE_KEYS)
     return Message(role, tuple(blocks), at=at, extras=extras)
 
 
 def write_turn(d: VercelModel, message: Message, w: Writing) -> dict[str, Json] | None:
     """A turn of the user or the assistant."""
-    content, extras = message.content, message.extras
-    spelling = d.spelling(message)
-    cache = None
-    if spelling.get("cache") == "message" and content:
-        last: Any = content[-1]
-        cache, content = last.cache, (*content[:-1], replace(last, cache=None))
+    content = message.content
     doc: dict[str, Json] = {"role": message.role}
-    only = content[0] if len(content) == 1 else None
-    if only is not None and spelling.get("content") != "list" and is_plain_text(only, w.home):
+    if len(content) == 1 and is_plain_text(only := content[0], w.home):
         d.lose(only.extras, only.at, w.log)
         doc["content"] = only.text
     else:
         doc["content"] = parts.write_parts(d, content, message.role, w)
         if content and not doc["content"] and not w.home:
-            d.lose(extras, message.at, w.log)
+            d.lose(message.extras, message.at, w.log)
             d.omit_message(message, w.log)
             return None
-    return finish(d, doc, message, w, write_cache(d, cache, w))
+    return finish(d, doc, message, w)
 
 
 def write_system(d: VercelModel, message: Message, w: Writing) -> list[dict[str, Json]]:
@@ -187,18 +183,18 @@ def write_system(d: VercelModel, message: Message, w: Writing) -> list[dict[str,
     return out
 
 
-def read_message_cache(d: VercelModel, options: Taker, blocks: list[Block]) -> Cache | None:
+def read_message_cache(d: VercelModel, options: Taker, blocks: list[Block]) -> None:
     """A mark on a message is a mark on the last of its parts."""
     last: Any = blocks[-1] if blocks else None
     if isinstance(last, Text | Media | ToolCall | ToolResult) and last.cache is None:
-        return read_cache(d, options)
-    return None
+        if (cache := read_cache(d, options)) is not None:
+            blocks[-1] = replace(last, cache=cache)
 
 
 def read_results(
     d: VercelModel, doc: dict[str, Json], at: str, called: dict[str, str], out: list[Message]
 ) -> None:
-    """Each result is a message of its own; how they shared one is a matter of spelling."""
+    """Each result is a message of its own; what their message says is kept with the first."""
     options = Taker(doc, at)
     blocks: list[Block] = []
     for index, item in enumerate(as_list(doc.get("content"), f"{at}/content")):
@@ -208,16 +204,9 @@ def read_results(
             blocks.append(results.read_result(d, part, called, where))
         else:
             blocks.append(Raw(d.family, part, at=where))
-    cache = read_message_cache(d, options, blocks)
-    if cache is not None:
-        blocks[-1] = replace(blocks[-1], cache=cache)
-    spelling: dict[str, Json] = {}
-    if out and is_result(d, out[-1]):
-        spelling["joined"] = False
-    extras = keep_options(d, options, MESSAGE_KEYS, spelling)
+    read_message_cache(d, options, blocks)
+    extras = keep_options(d, options, MESSAGE_KEYS)
     for block in blocks:
-        if cache is not None and block is blocks[-1]:
-            extras = d.respell(extras, cache="message")
         if isinstance(block, ToolResult):
             place = place_of(block, at, extras)
             out.append(Message("tool", (block,), at=place, extras=extras))
@@ -245,15 +234,13 @@ def write_results(
     d: VercelModel, message: Message, called: dict[str, str], out: list[dict[str, Json]], w: Writing
 ) -> None:
     """Results that follow each other share one message."""
-    spelling = d.spelling(message)
-    joined = bool(out) and out[-1]["role"] == "tool" and spelling.get("joined", True)
+    extras = message.extras
+    begins = w.home and extras is not None and bool(extras.fields)
+    joined = bool(out) and out[-1]["role"] == "tool" and not begins
     if not joined:
         out.append({"role": "tool", "content": []})
-    doc, content, cache = out[-1], message.content, None
-    if spelling.get("cache") == "message":
-        last: Any = content[-1]
-        cache, content = last.cache, (replace(last, cache=None),)
-    for block in content:
+    doc = out[-1]
+    for block in message.content:
         if isinstance(block, ToolResult):
             doc["content"].append(results.write_result(d, block, called, w))
         elif isinstance(block, Raw):
@@ -261,10 +248,9 @@ def write_results(
         else:
             raise Malformed("only tool results are allowed in a tool message", block.at)
     if joined:
-        d.lose(message.extras, message.at, w.log)
-        message = Message("tool")
+        d.lose(extras, message.at, w.log)
     elif not doc["content"] and not w.home:
         out.pop()
-        d.lose(message.extras, message.at, w.log)
-        return
-    out[-1] = finish(d, doc, message, w, write_cache(d, cache, w))
+        d.lose(extras, message.at, w.log)
+    else:
+        out[-1] = finish(d, doc, message, w)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from ...dialect import Dialect
-from .._signatures import KEPT
+from .._ai_sdk import KEPT, STOPS
 from . import message
-from .message import COUNTS, STOPS, USUAL_TYPES
+from .message import COUNTS, USUAL_TYPES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -57,7 +57,7 @@ class VercelUI(Dialect):
         "content-type": "text/event-stream",
         "x-vercel-ai-ui-message-stream": "v1",
     }
-    stops = STOPS
+    stops = STOPS.but({}, {"cancelled": "other"})
     counts = COUNTS
 
     read_response = message.read_response

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ...core import heads
-from ...core.counts import ALL, INPUT, OUTPUT, Counts
+from ...core.counts import Counts
+from ...core.media import kind_of
 from ...core.reading import (
     as_dict,
     as_str,
@@ -17,10 +18,8 @@ from ...core.reading import (
     maybe_str,
     need_list,
     need_str,
-    parse,
     sole,
 )
-from ...core.words import Stops
 from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
 from ...ledger import Ledger
 from ...model import (
@@ -32,7 +31,6 @@ from ...model import (
     Hosted,
     Json,
     Media,
-    MediaKind,
     Message,
     Raw,
     Reasoning,
@@ -42,28 +40,17 @@ from ...model import (
     Stop,
     Text,
     ToolCall,
+    ToolKind,
     Usage,
 )
-from .._signatures import SIGNATURE, SIGNATURES, SIGNER, signature_in
+from .._ai_sdk import COUNTED, SIGNATURE, SIGNATURES, SIGNER, STOPS, signature_in
 
 if TYPE_CHECKING:
     from . import VercelUI
 
 
-# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
-NOW = Stops(
-    {
-        "stop": "end",
-        "length": "length",
-        "content-filter": "filter",
-        "tool-calls": "tool-call",
-        "error": "error",
-        "other": "other",
-    },
-    {"stop-sequence": "stop", "context": "length", "cancelled": "other"},
-    rest="other",
-)
-STOPS = NOW.but({"unknown": "other", "interrupted": "cancelled"})  # of some versions
+NOW = frozenset(STOPS.meanings) - {"unknown", "interrupted"}
+"""the stop reasons that the end of a stream may have; some versions have more"""
 METADATA, CALL_METADATA = "providerMetadata", "callProviderMetadata"
 # What files are taken for when nobody says, and their first bytes do not tell.
 USUAL_TYPES = {
@@ -72,15 +59,7 @@ USUAL_TYPES = {
     "video": "video/mp4",
     "document": "application/octet-stream",
 }
-COUNTS = Counts(
-    {
-        "inputTokens": INPUT,
-        "outputTokens": OUTPUT,
-        "totalTokens": ALL,
-        "reasoningTokens": ("reasoning",),
-        "cachedInputTokens": ("cache_read",),
-    }
-)
+COUNTS = Counts(COUNTED)
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
 UNFINISHED = "input-streaming"
@@ -110,29 +89,20 @@ def read_response(d: VercelUI, doc: Json) -> Response:
     blocks = read_parts(d, need_list(doc, "parts", ""), "/parts")
     meta = doc.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
-    partly: dict[str, tuple[str, ...]] = {}
-    taken: list[str] = ["id", "role", "parts"]
     model = meta.get("model") if isinstance(meta.get("model"), str) else None
     message = Message("assistant", tuple(blocks), at="/parts")
     usage = read_counts(d, meta.get("usage"))
     stop = read_stop(d, meta.get("finishReason"), message)
-    known = [
-        key
-        for key, value in (("model", model), ("usage", usage), ("finishReason", stop))
-        if value is not None
-    ]
-    if known:
-        partly["metadata"] = tuple(known)
-    spelling: dict[str, Json] = {}
-    if doc.get("role") != "assistant":
-        spelling["role"] = doc.get("role")
+    about = {"model": model, "usage": usage, "finishReason": stop}
+    known = tuple(key for key, value in about.items() if value is not None)
+    taken = ("id", "role", "parts") if doc.get("role") == "assistant" else ("id", "parts")
     return Response(
         maybe_str(doc, "id", ""),
         model,
         (Candidate(message, stop, at=""),),
         usage,
         dialect=d.name,
-        extras=d.keep(doc, taken, spelling, partly=partly),
+        extras=d.keep(doc, taken, partly={"metadata": known} if known else {}),
     )
 
 
@@ -141,9 +111,7 @@ def write_response(d: VercelUI, tree: Response, log: Ledger) -> Json:
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     out: dict[str, Json] = {}
     heads.put_id(d, out, tree, w, "msg-1")
-    out["role"] = d.spelling(tree).get("role", "assistant")
-    if out["role"] is None:
-        del out["role"]
+    out["role"] = "assistant"
     meta = write_metadata(d, tree, candidate, w)
     if meta:
         out["metadata"] = meta
@@ -216,7 +184,7 @@ def write_parts(d: VercelUI, blocks: Sequence[Block], w: Writing) -> list[Json]:
 
 def read_part(d: VercelUI, doc: dict[str, Json], kind: str, at: str) -> Block:
     if kind == "text":
-        extras = keep_signed(d, doc, TEXT_KEYS, spell_state(doc, "done"), METADATA)
+        extras = keep_signed(d, doc, TEXT_KEYS, METADATA, note_state(doc, "done"))
         return Text(need_str(doc, "text", at), at=at, extras=extras)
     if kind == "reasoning":
         return read_reasoning(d, doc, at)
@@ -231,22 +199,21 @@ def keep_signed(
     d: VercelUI,
     doc: dict[str, Json],
     taken: Iterable[str],
-    spelling: dict[str, Json] | None,
     key: str,
+    notes: dict[str, Json] | None = None,
 ) -> Extras | None:
     """``keep`` for a part that Google may have signed, with its metadata under a key."""
     found = signature_in(doc.get(key))
     if found is None:
-        return d.keep(doc, taken, spelling or None)
+        return d.keep(doc, taken, notes)
     name, signature = found
-    if name != SIGNER:
-        spelling = (spelling or {}) | {"vendor": name}
-    extras = d.keep(doc, taken, spelling or None, partly={key: (name,)})
+    extras = d.keep(doc, taken, notes, partly={key: (name,)})
     return replace(extras or Extras(d.name), signature=Signature(signature, SIGNER))
 
 
-def spell_state(doc: dict[str, Json], usual: str) -> dict[str, Json] | None:
-    return None if doc.get("state") == usual else {"state": doc.get("state")}
+def note_state(doc: dict[str, Json], usual: str) -> dict[str, Json]:
+    """How far a part has come, if not as far as usual: no other dialect knows of it."""
+    return {} if doc.get("state") in (None, usual) else {"state": doc["state"]}
 
 
 def write_part(d: VercelUI, block: Block, w: Writing) -> Iterable[Json]:
@@ -269,15 +236,13 @@ def write_part(d: VercelUI, block: Block, w: Writing) -> Iterable[Json]:
 def write_text(d: VercelUI, block: Text, w: Writing) -> list[Json]:
     out: dict[str, Json] = {"type": "text", "text": block.text}
     write_state(d, out, block, "done")
-    docs: list[Json] = [d.emit(out, sign(d, out, block, METADATA), w.log)]
+    docs: list[Json] = [d.emit(out, sign(out, block, METADATA), w.log)]
     cited = enumerate(block.citations, 1)
     return docs + [write_source(d, cite, f"{number}", w) for number, cite in cited]
 
 
 def write_state(d: VercelUI, out: dict[str, Json], block: Block, usual: str) -> None:
     out["state"] = d.spelling(block).get("state", usual)
-    if out["state"] is None:
-        del out["state"]
 
 
 def read_reasoning(d: VercelUI, doc: dict[str, Json], at: str) -> Block:
@@ -292,39 +257,31 @@ def read_reasoning(d: VercelUI, doc: dict[str, Json], at: str) -> Block:
             if isinstance(said, dict) and isinstance(said.get(key), str) and sole(said):
                 signature = Signature(said[key], issuer, kind)  # type: ignore[arg-type]
                 partly[METADATA] = (issuer,)
-    spelling = spell_state(doc, "done") or {}
-    if found is not None and found[0] != SIGNER:
-        spelling["vendor"] = found[0]
-    if doc.get("id") is not None:
-        spelling["id"] = doc["id"]  # what the stream called it, which nobody needs again
-    extras = d.keep(doc, (*TEXT_KEYS, "id"), spelling, partly=partly)
+    # Its id is what the stream called it, which nobody needs again.
+    extras = d.keep(doc, (*TEXT_KEYS, "id"), note_state(doc, "done"), partly=partly)
     return Reasoning((need_str(doc, "text", at),), signature=signature, at=at, extras=extras)
 
 
 def write_reasoning(d: VercelUI, block: Reasoning, w: Writing) -> Json:
     out: dict[str, Json] = {"type": "reasoning", "text": joined(block.content)}
     write_state(d, out, block, "done")
-    if "id" in (spelling := d.spelling(block)):
-        out["id"] = spelling["id"]
-    if (meta := write_signature(d, block)) is not None:
+    if (meta := write_signature(block)) is not None:
         out[METADATA] = meta
     return d.emit(out, block, w.log)
 
 
-def write_signature(d: VercelUI, block: Reasoning) -> Json | None:
+def write_signature(block: Reasoning) -> Json | None:
     signature = block.signature
     key = None if signature is None else SIGNATURES.get(signature.issuer, {}).get(signature.kind)
-    if signature is None or key is None:
-        return None
-    return {d.spelling(block).get("vendor", signature.issuer): {key: signature.data}}
+    return None if signature is None or key is None else {signature.issuer: {key: signature.data}}
 
 
-def sign(d: VercelUI, out: dict[str, Json], block: Signed, key: str) -> Signed:
+def sign(out: dict[str, Json], block: Signed, key: str) -> Signed:
     """Say how Google signed a part; the part without its signature."""
     extras = block.extras
     if extras is None or (signature := extras.signature) is None or signature.issuer != SIGNER:
         return block
-    out[key] = {d.spelling(block).get("vendor", SIGNER): {SIGNATURE: signature.data}}
+    out[key] = {SIGNER: {SIGNATURE: signature.data}}
     return replace(block, extras=replace(extras, signature=None))
 
 
@@ -335,81 +292,62 @@ def read_tool(d: VercelUI, doc: dict[str, Json], kind: str, at: str) -> Block:
     if doc.get("providerExecuted") is True:  # nobody else's to run
         phase = "both" if str(doc.get("state")).startswith("output-") else "call"
         return Hosted(d.name, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
-    given = doc.get("input")
-    custom = given.__class__ is str
-    spelling: dict[str, Json] = spell_state(doc, "input-available") or {}
-    if dynamic:
-        spelling["dynamic"] = True
-    if given is None:
-        spelling["input"] = "null" if "input" in doc else "absent"
+    given, raw, state = doc.get("input"), doc.get("rawInput"), doc.get("state")
     text: str = given if isinstance(given, str) else "{}" if given is None else compact(given)
+    custom = given.__class__ is str
     taken = TOOL_KEYS if dynamic else tuple(k for k in TOOL_KEYS if k != "toolName")
-    raw = doc.get("rawInput")  # what the model wrote, which is not or not yet an input
-    if doc.get("state") == UNFINISHED and raw.__class__ is str:
-        text, custom = raw, doc.get("inputEncoding") == "text"
-        spelling["raw"] = True
-    elif doc.get("state") == "output-error" and raw is not None:
-        text, custom = raw if raw.__class__ is str else compact(raw), False
-        spelling["raw"] = True if raw.__class__ is str else "value"
-    if "raw" in spelling:
+    notes = note_state(doc, "input-available")
+    if dynamic:
+        notes["dynamic"] = True
+    # What the model wrote may be no input, or not yet; then the input is only a guess at it.
+    if (state == UNFINISHED and raw.__class__ is str) or (
+        state == "output-error" and raw is not None
+    ):
+        text = raw if isinstance(raw, str) else compact(raw)
+        custom = state == UNFINISHED and doc.get("inputEncoding") == "text"
+        guessed = given is not None and state == UNFINISHED
+        notes |= {"raw": True, "guess": given} if guessed else {"raw": True}
         taken = (*taken, "rawInput")
-        if given is not None:
-            spelling["guess"] = given  # at what the input is
-    return ToolCall(
-        call_id,
-        name,
-        text,
-        "custom" if custom else "function",
-        at=at,
-        extras=keep_signed(d, doc, taken, spelling, CALL_METADATA),
-    )
+        if given is not None and state != UNFINISHED:
+            taken = tuple(key for key in taken if key != "input")  # another one, which is kept
+    sort: ToolKind = "custom" if custom else "function"
+    extras = keep_signed(d, doc, taken, CALL_METADATA, notes)
+    return ToolCall(call_id, name, text, sort, at=at, extras=extras)
 
 
 def write_tool(d: VercelUI, call: ToolCall, w: Writing) -> Json:
-    spelling = d.spelling(call)
-    name = call.name
-    if spelling.get("dynamic"):
-        out: dict[str, Json] = {"type": "dynamic-tool", "toolName": name}
-    else:
-        out = {"type": f"tool-{name}"}
+    notes, name = d.spelling(call), call.name
+    out: dict[str, Json] = {"type": f"tool-{name}"}
+    if "dynamic" in notes:
+        out = {"type": "dynamic-tool", "toolName": name}
     out["toolCallId"] = w.call_once(call)
     write_state(d, out, call, "input-available")
-    if spelling.get("raw"):
-        parsed = spelling["raw"] == "value"
-        out["rawInput"] = parse(call.arguments) if parsed else call.arguments
-        if "guess" in spelling:
-            out["input"] = spelling["guess"]
-    elif call.kind == "custom":
-        out["input"] = call.arguments
-    elif spelling.get("input") not in ("null", "absent"):
-        out["input"] = object_of(call, w.log)
-    if spelling.get("input") == "null":
-        out["input"] = None
-    return d.emit(out, sign(d, out, call, CALL_METADATA), w.log)
+    if "raw" in notes:
+        out["rawInput"] = call.arguments
+        if "guess" in notes:
+            out["input"] = notes["guess"]
+    else:
+        out["input"] = call.arguments if call.kind == "custom" else object_of(call, w.log)
+    return d.emit(out, sign(out, call, CALL_METADATA), w.log)
 
 
 def read_file(d: VercelUI, doc: dict[str, Json], at: str) -> Block:
     url, kind = need_str(doc, "url", at), need_str(doc, "mediaType", at)
     found = split_data_uri(url)
     source = Source("url", url, kind) if found is None else Source("base64", found[1], kind)
-    spelling = None if found is None or found[0] == kind else {"type": found[0]}
-    taken = ("type", "url", "mediaType", "filename")
-    extras = keep_signed(d, doc, taken, spelling, METADATA)
+    extras = keep_signed(d, doc, ("type", "url", "mediaType", "filename"), METADATA)
     name = maybe_str(doc, "filename", at)
-    return Media(media_kind(kind), source, filename=name, at=at, extras=extras)
+    return Media(kind_of(kind), source, filename=name, at=at, extras=extras)
 
 
 def write_file(d: VercelUI, block: Media, w: Writing) -> Iterable[Json]:
     source = block.source
     kind = source.media_type or USUAL_TYPES[block.kind]
-    if source.kind == "base64":
-        url = data_uri(d.spelling(block).get("type", kind), source.value)
-    else:
-        url = source.value
+    url = data_uri(kind, source.value) if source.kind == "base64" else source.value
     out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
     if block.filename is not None:
         out["filename"] = block.filename
-    return (d.emit(out, sign(d, out, block, METADATA), w.log),)
+    return (d.emit(out, sign(out, block, METADATA), w.log),)
 
 
 def guesses(d: VercelUI, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
@@ -450,10 +388,9 @@ def write_source(d: VercelUI, cite: Citation, number: str, w: Writing) -> Json:
 
 def read_error(d: VercelUI, doc: Json) -> Failure:
     doc = as_dict(doc, "")
-    spelling = None if doc.get("type") == "error" else {"type": doc.get("type")}
-    extras = d.keep(doc, ("type", "errorText"), spelling)
+    taken = ("type", "errorText") if doc.get("type") == "error" else ("errorText",)
     text = as_str(doc.get("errorText"), "/errorText")
-    return Failure("other", text, dialect=d.name, extras=extras)
+    return Failure("other", text, dialect=d.name, extras=d.keep(doc, taken))
 
 
 def write_error(d: VercelUI, tree: Failure, log: Ledger) -> Json:
@@ -461,16 +398,4 @@ def write_error(d: VercelUI, tree: Failure, log: Ledger) -> Json:
         if tree.kind != "other" or tree.type is not None:
             d.lack("error.type", tree.at, log)
         d.note_error(tree, log)
-    out: dict[str, Json] = {"type": "error", "errorText": tree.message}
-    if "type" in (spelling := d.spelling(tree)):
-        out["type"] = spelling["type"]
-        if out["type"] is None:
-            del out["type"]
-    return d.emit(out, tree, log)
-
-
-def media_kind(media_type: str) -> MediaKind:
-    """What a medium is, by the first word of its type."""
-    first = media_type.partition("/")[0]
-    kinds: dict[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video"}
-    return kinds.get(first, "document")
+    return d.emit({"type": "error", "errorText": tree.message}, tree, log)

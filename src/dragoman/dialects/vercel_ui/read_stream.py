@@ -14,8 +14,6 @@ from msgspec import Struct
 from ...core.reading import UNREADABLE, decode, encode, maybe_str, need_str
 from ...errors import Malformed
 from ...model import (
-    Block,
-    Extras,
     Failure,
     Json,
     Reasoning,
@@ -26,6 +24,7 @@ from ...model import (
 from ...streams.base import Keys, Said, StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
+from .._ai_sdk_stream import signature_of, signed_late
 from . import message
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
 
 
 DONE = b"[DONE]"
-BEHIND = 1 << 20
-"""how far the number of what comes after a part is from its own"""
-
 TEXT = ("type", "id", "providerMetadata")
 TOOL = ("type", "toolCallId", "providerMetadata", *TOOL_FIELDS)
 INPUT = (*TOOL, "toolName", "dynamic", "inputEncoding")
@@ -152,6 +148,7 @@ class UIReader(StreamReader):
         if part is None or not part.open or part.quiet:
             return self.read_with_care(frame)
         part.said.add(text)
+        self.sink = part.said.add
         return (Delta(part.index, text),)
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -255,15 +252,8 @@ class UIReader(StreamReader):
         if isinstance(block, Reasoning) and block.signature is not None:
             events.append(Signed(part.index, block.signature))
         events.append(Close(part.index))
-        if isinstance(block, Text) and (signature := signature_of(block)) not in (
-            None,
-            part.signature,
-        ):
-            # It has been passed on unsigned: what signs it comes as a text that says nothing.
-            signed = Text("", at=at, extras=Extras(self.dialect.name, signature=signature))
-            events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
-            why = "the signature of a text arrived after the text"
-            self.notes.append(("stream.text", at, why))
+        if isinstance(block, Text):
+            events += signed_late(self, block, part.signature, part.index)
         return events
 
     # -- tools ------------------------------------------------------------------------------
@@ -469,11 +459,6 @@ class UIReader(StreamReader):
         if part.open and "text" in part.doc:
             return {**part.doc, "text": str(part.said)}
         return part.doc
-
-
-def signature_of(block: Block) -> Signature | None:
-    """How a text or a call was signed."""
-    return None if block.extras is None else block.extras.signature
 
 
 def is_input(text: str, given: Json) -> bool:

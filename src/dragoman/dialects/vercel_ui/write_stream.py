@@ -27,6 +27,8 @@ from ...model import (
 )
 from ...streams.base import StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from ...streams.splicing import Splice, between
+from .._ai_sdk_stream import frame
 from . import message
 from .message import APPROVAL, METADATA, NOW, OUTCOME, TOOL_FIELDS, UNFINISHED
 
@@ -50,10 +52,6 @@ class UIVoice:
         self.said: list[str] = []
         self.signature: Signature | None = None
         self.cites: list[Cite] = []
-
-
-def frame(doc: Json) -> bytes:
-    return b"data: " + encode(doc) + b"\n\n"
 
 
 class UIWriter(StreamWriter):
@@ -152,7 +150,7 @@ class UIWriter(StreamWriter):
     def call_signature(self, call: ToolCall) -> Json | None:
         """How Google signed a call: of one that is on its way, nothing else is carried."""
         out: dict[str, Json] = {}
-        message.sign(self.dialect, out, call, METADATA)
+        message.sign(out, call, METADATA)
         return out.get(METADATA)
 
     def delta(self, event: Delta) -> bytes:
@@ -169,6 +167,18 @@ class UIWriter(StreamWriter):
         if isinstance(voice.block, ToolCall):
             voice.said.append(text)
         return voice.head + encode_text(text) + b"}\n\n"
+
+    def splicing(self, event: Delta) -> Splice | None:
+        voice = self.voices.get(event.index)
+        if voice is None or not voice.begun:
+            return None
+        if isinstance(voice.block, Reasoning):
+            goes_on = voice.part == (event.place, event.part)
+            return between(voice.head, b"}\n\n") if goes_on else None
+        if event.place != "text":
+            return None
+        keep = voice.said.append if isinstance(voice.block, ToolCall) else None
+        return between(voice.head, b"}\n\n", keep)
 
     def think(self, event: Delta, voice: UIVoice) -> bytes:
         part = (event.place, event.part)
@@ -246,7 +256,7 @@ class UIWriter(StreamWriter):
 
     def end_reasoning(self, voice: UIVoice, block: Reasoning) -> bytes:
         signed = replace(block, content=("",), signature=voice.signature or block.signature)
-        meta = message.write_signature(self.dialect, signed)
+        meta = message.write_signature(signed)
         out = b""
         if not voice.begun:
             if meta is None:

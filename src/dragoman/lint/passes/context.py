@@ -91,8 +91,8 @@ def unspell(node: N) -> N:
     extras = node.extras
     if extras is None or not extras.spelling:
         return node
-    kept = Extras(extras.dialect, extras.fields, extras.blanks)
-    return replace(node, extras=kept if kept.fields or kept.blanks else None)
+    kept = Extras(extras.dialect, extras.fields)
+    return replace(node, extras=kept if kept.fields else None)
 
 
 def lose_extras(node: Node, why: str, log: Ledger) -> None:
@@ -177,7 +177,6 @@ def merged(first: Message, second: Message, log: Ledger) -> Message:
                     f"{second.at}/{escape(key)}",
                     "the message before it has this field too",
                 )
-        fields, blanks = more.fields | mine.fields, more.blanks | mine.blanks
-        mine = Extras(mine.dialect, fields, blanks)
+        mine = Extras(mine.dialect, more.fields | mine.fields)
     content = (*first.content, *second.content)
     return replace(first, content=content, extras=mine or more)

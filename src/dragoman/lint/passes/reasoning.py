@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
+
 from msgspec.structs import replace
 
-from ...model import Block, Message, Reasoning, Request
+from ...core.reading import follow
+from ...model import Block, Json, Message, Reasoning, Request
 from .context import (
     Bench,
     Conversation,
-    each_block,
     lose_extras,
     resettle,
     with_content,
@@ -39,19 +42,30 @@ def is_foreign(block: Reasoning, issuer: str) -> bool:
 
 
 def complete_reasoning(tree: Conversation, bench: Bench) -> Conversation:
-    """Reasoning without a ``summary`` list gets an empty one."""
+    """Reasoning without a ``summary`` list gets an empty one.
 
-    def change(block: Block) -> Block:
-        extras = block.extras if isinstance(block, Reasoning) else None
-        if extras is None or "summary" not in extras.spelling:
-            return block
+    Both mean the same, so it is the document that is repaired.
+    """
+    if tree.original is None:
+        return tree
+    doc = deepcopy(tree.original.doc)
+    lacking = [item for item in reasoning_in(tree, doc) if item[1].get("summary") is None]
+    for block, item in lacking:
         bench.log.invented(
             "reasoning.summary", block.at, "a reasoning item requires `summary`; written as []"
         )
-        spelling = {key: value for key, value in extras.spelling.items() if key != "summary"}
-        return replace(block, extras=replace(extras, spelling=spelling))
+        item["summary"] = []
+    return replace(tree, original=replace(tree.original, doc=doc)) if lacking else tree
 
-    return each_block(tree, change)
+
+def reasoning_in(tree: Conversation, doc: Json) -> Iterator[tuple[Reasoning, dict[str, Json]]]:
+    """The reasoning of a conversation, and the items that it was read from."""
+    for message in tree.messages:
+        for block in message.content:
+            if isinstance(block, Reasoning):
+                item, left = follow(doc, block.at)
+                if not left and item.__class__ is dict and item.get("type") == "reasoning":
+                    yield block, item
 
 
 def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:

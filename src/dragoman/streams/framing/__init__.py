@@ -24,10 +24,24 @@ class Framer(Protocol):
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now."""
 
+    def cut(self, data: bytes) -> bytes | None:
+        """The bytes of the frames that are complete now, for ``split``; None where only ``feed``
+        can tell."""
+
+    def split(self, whole: bytes) -> list[Frame]:
+        """The frames of bytes that ``cut`` gave."""
+
+    def next_frame(self, whole: bytes, place: int) -> tuple[Frame | None, int]:
+        """The frame that begins at a place in bytes that ``cut`` gave, if it is one, and where it
+        ends."""
+
+    def is_between(self) -> bool:
+        """Whether the bytes so far end where a frame ends, and ``cut`` gives all of them."""
+
     def close(self) -> list[Frame]:
         """The frame that the bytes ended in the middle of, if there was one."""
 
-    def whole(self, data: bytearray, start: int) -> int:
+    def whole(self, data: bytes | bytearray, start: int) -> int:
         """Where the last frame ends that is complete in bytes that were fed, from a frame's
         beginning on; up to ``start`` none ends."""
 

@@ -58,6 +58,18 @@ class Array:
         self.escaped = 0 if self.escaped == len(data) else -1
         return frames
 
+    def cut(self, data: bytes) -> None:
+        return None
+
+    def split(self, whole: bytes) -> list[Frame]:
+        return self.feed(whole)
+
+    def next_frame(self, whole: bytes, place: int) -> tuple[Frame | None, int]:
+        return None, len(whole)
+
+    def is_between(self) -> bool:
+        return False
+
     def short(self, frames: list[Frame]) -> list[Frame]:
         """The items before one that is too long; the next call refuses it."""
         if not frames:
@@ -75,7 +87,7 @@ class Array:
         self.item.clear()
         return [("", rest)] if rest else []
 
-    def whole(self, data: bytearray, start: int) -> int:
+    def whole(self, data: bytes | bytearray, start: int) -> int:
         return len(data)  # nothing could be said after an item: the array is not closed
 
 

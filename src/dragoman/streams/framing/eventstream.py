@@ -54,14 +54,14 @@ class EventStream:
         self.buffer += data
         frames: list[Frame] = []
         try:
-            frames.extend(self.split())
+            frames.extend(self.complete())
         except Malformed as problem:
             if not frames:
                 raise
             self.problem = problem
         return frames
 
-    def split(self) -> Iterator[Frame]:
+    def complete(self) -> Iterator[Frame]:
         """The frames that are complete."""
         buffer = self.buffer
         while len(buffer) >= PRELUDE.size:
@@ -81,6 +81,18 @@ class EventStream:
             end = PRELUDE.size + headers
             yield read_frame(read_headers(frame[PRELUDE.size : end]), frame[end:-4])
 
+    def cut(self, data: bytes) -> None:
+        return None
+
+    def split(self, whole: bytes) -> list[Frame]:
+        return self.feed(whole)
+
+    def next_frame(self, whole: bytes, place: int) -> tuple[Frame | None, int]:
+        return None, len(whole)
+
+    def is_between(self) -> bool:
+        return False
+
     def close(self) -> list[Frame]:
         if self.lines is not None:
             return self.lines.close()
@@ -90,7 +102,7 @@ class EventStream:
             raise Malformed("the stream ended in the middle of a frame")
         return []
 
-    def whole(self, data: bytearray, start: int) -> int:
+    def whole(self, data: bytes | bytearray, start: int) -> int:
         if self.lines is not None:
             return self.lines.whole(data, start)
         end = 0

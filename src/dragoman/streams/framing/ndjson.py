@@ -17,18 +17,35 @@ class NDJSON:
         self.too_long = False  # a line is, and those before it have been given
 
     def feed(self, data: bytes) -> list[Frame]:
+        whole = self.cut(data)
+        return self.split(whole) if whole else []
+
+    def cut(self, data: bytes) -> bytes:
         buffer = self.buffer
+        if not buffer and data.endswith(b"\n"):
+            return data
         end = data.rfind(b"\n")
         before = len(buffer)
         buffer += data
         if end < 0:
             if self.too_long or len(buffer) > self.limit:
                 self.refuse()
-            return []
-        whole = bytes(buffer[: before + end])
+            return b""
+        whole = bytes(buffer[: before + end + 1])
         del buffer[: before + end + 1]
-        lines = whole.split(b"\n")
-        if self.too_long or len(whole) > self.limit:
+        return whole
+
+    def next_frame(self, whole: bytes, place: int) -> tuple[Frame | None, int]:
+        end = whole.find(b"\n", place)
+        line = whole[place:end]
+        return ("", line) if line and not line.isspace() else None, end + 1
+
+    def is_between(self) -> bool:
+        return not self.buffer and not self.too_long
+
+    def split(self, whole: bytes) -> list[Frame]:
+        lines = whole[:-1].split(b"\n")
+        if self.too_long or len(whole) - 1 > self.limit:
             lines = self.short(lines)
         return [("", line) for line in lines if line and not line.isspace()]
 
@@ -50,7 +67,7 @@ class NDJSON:
         self.buffer.clear()
         return [("", rest)] if rest and not rest.isspace() else []
 
-    def whole(self, data: bytearray, start: int) -> int:
+    def whole(self, data: bytes | bytearray, start: int) -> int:
         return data.rfind(b"\n", start) + 1
 
 

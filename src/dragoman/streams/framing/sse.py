@@ -28,22 +28,42 @@ class SSE:
         self.too_long = False  # an event is, and those before it have been given
 
     def feed(self, data: bytes) -> list[Frame]:
+        whole = self.cut(data)
+        return self.split(whole) if whole else []
+
+    def cut(self, data: bytes) -> bytes:
         if self.after_cr or b"\r" in data:
             data = self.with_line_feeds(data)
         buffer = self.buffer
         if not buffer and data.endswith(b"\n\n"):  # whole events, as most servers send them
-            return self.split(data)
+            return data
         start = max(len(buffer) - 1, 0)  # so far there is no blank line in it
         buffer += data
         end = buffer.rfind(b"\n\n", start)
         if end < 0:
             if self.too_long or len(buffer) - buffer.endswith(b"\n") > self.limit:
                 self.refuse()
-            return []
+            return b""
         end += 2
         whole = bytes(buffer[:end])
         del buffer[:end]
-        return self.split(whole)
+        return whole
+
+    def next_frame(self, whole: bytes, place: int) -> tuple[Frame | None, int]:
+        end = whole.find(b"\n\n", place)
+        if end < 0:  # one more line feed after the blank line
+            end = len(whole)
+        event = whole[place:end]
+        if self.started and event.startswith(b"data: ") and b"\n" not in event:
+            if (usual := event[6:]) and not usual.isspace():
+                return ("", usual), end + 2
+        if self.started and not self.too_long:
+            return read_event(event) if event else None, end + 2
+        found = self.split(event)
+        return found[0] if found else None, end + 2
+
+    def is_between(self) -> bool:
+        return not self.buffer and not self.after_cr and not self.too_long
 
     def with_line_feeds(self, data: bytes) -> bytes:
         if self.after_cr and data.startswith(b"\n"):
@@ -82,7 +102,9 @@ class SSE:
         self.buffer.clear()
         return self.split(rest) if rest.strip() else []
 
-    def whole(self, data: bytearray, start: int) -> int:
+    def whole(self, data: bytes | bytearray, start: int) -> int:
+        if data.endswith(ENDS):
+            return len(data)
         start = max(start - 3, 0)
         found = [(data.rfind(sign, start), len(sign)) for sign in ENDS]
         return max(place + length if place >= 0 else 0 for place, length in found)

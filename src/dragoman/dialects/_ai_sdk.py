@@ -1,12 +1,15 @@
-"""What providers signed, as the AI SDK keeps it: metadata under the name of the provider.
+"""What the formats of the AI SDK have in common: what providers signed, counts and stop reasons.
 
+What providers signed is metadata under the name of the provider:
 https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages beside it.
 """
 
 from __future__ import annotations
 
+from ..core.counts import ALL, INPUT, OUTPUT
 from ..core.reading import only
 from ..core.signers import SIGNERS as SIGNERS_OF
+from ..core.words import Stops
 from ..model import Json
 
 # issuer -> kind of signature -> key
@@ -41,3 +44,28 @@ def signature_in(metadata: Json) -> tuple[str, str] | None:
             if signature.__class__ is str and signature:
                 return name, signature
     return None
+
+
+# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#usage
+COUNTED = {
+    "inputTokens": INPUT,
+    "outputTokens": OUTPUT,
+    "totalTokens": ALL,
+    "reasoningTokens": ("reasoning",),
+    "cachedInputTokens": ("cache_read",),
+}
+# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finish-reason
+STOPS = Stops(
+    {
+        "stop": "end",
+        "length": "length",
+        "content-filter": "filter",
+        "tool-calls": "tool-call",
+        "error": "error",
+        "interrupted": "cancelled",
+        "other": "other",
+        "unknown": "other",
+    },
+    {"stop-sequence": "stop", "context": "length"},
+    rest="other",
+)
