@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from benchmarks import corpus, workload
 
 Json: TypeAlias = Any
-Said: TypeAlias = tuple[str, ...]
+Received: TypeAlias = tuple[str, ...]
 
 NOW = 1_760_000_000
 """The date that a response gets whose source has none; ``convert`` takes it as an argument."""
@@ -116,8 +116,8 @@ def openai_responses(reply: Reply) -> Json:
         sealed = {"summary": summary, "encrypted_content": reply.signature}
         output.append({"id": "rs_bench", "type": "reasoning", **sealed})
     part = {"type": "output_text", "annotations": [], "logprobs": [], "text": reply.text}
-    said = {"status": "completed", "content": [part], "role": "assistant"}
-    output.append({"id": "msg_bench", "type": "message", **said})
+    written = {"status": "completed", "content": [part], "role": "assistant"}
+    output.append({"id": "msg_bench", "type": "message", **written})
     output += [
         {
             "id": f"fc_{c.id}",
@@ -208,12 +208,12 @@ def wire(reply: Reply, dialect: str) -> bytes:
 # -- what a response says, read without any library ---------------------------------------------
 
 
-def gist(doc: Json, dialect: str) -> list[Said]:
+def gist(doc: Json, dialect: str) -> list[Received]:
     """Texts and calls of a response. Reasoning is left out: not every dialect can hold it."""
-    return [said for said in _READERS[dialect](doc) if said != ("text", "")]
+    return [written for written in _READERS[dialect](doc) if written != ("text", "")]
 
 
-def _chat(doc: Json) -> Iterator[Said]:
+def _chat(doc: Json) -> Iterator[Received]:
     message = doc["choices"][0]["message"]
     yield "text", message["content"] or ""
     for call in message.get("tool_calls") or ():
@@ -221,7 +221,7 @@ def _chat(doc: Json) -> Iterator[Said]:
         yield "call", call["id"], function["name"], _canonical(json.loads(function["arguments"]))
 
 
-def _anthropic(doc: Json) -> Iterator[Said]:
+def _anthropic(doc: Json) -> Iterator[Received]:
     for block in doc["content"]:
         if block["type"] == "text":
             yield "text", block["text"]
@@ -229,7 +229,7 @@ def _anthropic(doc: Json) -> Iterator[Said]:
             yield "call", block["id"], block["name"], _canonical(block["input"])
 
 
-def _responses(doc: Json) -> Iterator[Said]:
+def _responses(doc: Json) -> Iterator[Received]:
     for item in doc["output"]:
         if item["type"] == "message":
             yield "text", "".join(part["text"] for part in item["content"])
@@ -237,7 +237,7 @@ def _responses(doc: Json) -> Iterator[Said]:
             yield "call", item["call_id"], item["name"], _canonical(json.loads(item["arguments"]))
 
 
-def _gemini(doc: Json) -> Iterator[Said]:
+def _gemini(doc: Json) -> Iterator[Received]:
     for part in doc["candidates"][0]["content"]["parts"]:
         if "functionCall" in part:
             call = part["functionCall"]
@@ -246,7 +246,7 @@ def _gemini(doc: Json) -> Iterator[Said]:
             yield "text", part["text"]
 
 
-_READERS: dict[str, Callable[[Json], Iterator[Said]]] = {
+_READERS: dict[str, Callable[[Json], Iterator[Received]]] = {
     CHAT: _chat,
     ANTHROPIC: _anthropic,
     RESPONSES: _responses,

@@ -217,7 +217,7 @@ def linguafranca() -> Contender:
         made: str = core.convert_response_json_str(data.decode(), names[pair[0]], names[pair[1]])
         return made.encode()
 
-    def answer(pair: Pair, doc: Json) -> Json:
+    def reply(pair: Pair, doc: Json) -> Json:
         return json.loads(answer_text(pair, json.dumps(doc).encode()))["value"]
 
     return Contender(
@@ -225,7 +225,7 @@ def linguafranca() -> Contender:
         {pair: partial(convert, pair) for pair in _pairs()},
         notes,
         {pair: partial(text, pair) for pair in _pairs()},
-        {pair: partial(answer, pair) for pair in _pairs()},
+        {pair: partial(reply, pair) for pair in _pairs()},
         {pair: partial(answer_text, pair) for pair in _pairs()},
     )
 
@@ -253,7 +253,7 @@ def dragoman() -> Contender:
         out: bytes = made.to_json()
         return out
 
-    def answer(pair: Pair, doc: Json) -> Json:
+    def reply(pair: Pair, doc: Json) -> Json:
         return json.loads(answer_text(pair, json.dumps(doc).encode()))
 
     return Contender(
@@ -261,7 +261,7 @@ def dragoman() -> Contender:
         {pair: partial(convert, pair) for pair in _pairs()},
         notes,
         {pair: partial(text, pair) for pair in _pairs()},
-        {pair: partial(answer, pair) for pair in _pairs()},
+        {pair: partial(reply, pair) for pair in _pairs()},
         {pair: partial(answer_text, pair) for pair in _pairs()},
     )
 

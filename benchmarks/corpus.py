@@ -38,8 +38,10 @@ def path(rng: Random) -> str:
 
 def prose(rng: Random, low: int = 8, high: int = 60) -> str:
     """A few sentences, as an assistant says them before it calls a tool."""
-    said = words(rng, low, high).capitalize()
-    return f'{said}. Let me look at `{rng.choice(WORDS)}()` in {path(rng)} — it\'s not "obvious".'
+    written = words(rng, low, high).capitalize()
+    return (
+        f'{written}. Let me look at `{rng.choice(WORDS)}()` in {path(rng)} — it\'s not "obvious".'
+    )
 
 
 def code_line(rng: Random) -> str:

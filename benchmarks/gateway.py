@@ -4,7 +4,7 @@
 
 Everything is on loopback, bounded in number and time. Four kinds of exchange: a small request and a
 stream of 100 deltas, converted (a Chat client, an Anthropic upstream) and of the same dialect. The
-upstream answers from memory. The relay reads a request, sends it on and passes the bytes of the
+upstream replies from memory. The relay reads a request, sends it on and passes the bytes of the
 reply: what any gateway on uvicorn and aiohttp costs. Printed: requests per second, median and 99th
 percentile in milliseconds, CPU time of the process per request and its ratio to the relay's; then
 memory with many open streams, and after them.
@@ -92,7 +92,7 @@ def frames() -> list[bytes]:
 
 
 class Static:
-    """An upstream that answers from memory; a stream frame by frame."""
+    """An upstream that replies from memory; a stream frame by frame."""
 
     def __init__(self) -> None:
         self.whole, self.frames = reply(), frames()
@@ -140,10 +140,10 @@ class Relay:
             if not message.get("more_body"):
                 break
         kind = {"content-type": "application/json"}
-        async with self.session.post(self.url, data=body, headers=kind) as answer:
-            told = [(b"content-type", answer.headers["content-type"].encode())]
+        async with self.session.post(self.url, data=body, headers=kind) as reply:
+            told = [(b"content-type", reply.headers["content-type"].encode())]
             await send({"type": "http.response.start", "status": 200, "headers": told})
-            async for data in answer.content.iter_any():
+            async for data in reply.content.iter_any():
                 await send({"type": "http.response.body", "body": data, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -221,14 +221,14 @@ async def client(port: int, case: Case, count: int, times: list[float]) -> int:
     for _ in range(count):
         began = time.perf_counter()
         writer.write(message)
-        ok = await answered(reader)
+        ok = await replied(reader)
         times.append((time.perf_counter() - began) * 1000)
         failed += not ok
     writer.close()
     return failed
 
 
-async def answered(reader: asyncio.StreamReader) -> bool:
+async def replied(reader: asyncio.StreamReader) -> bool:
     """Read one reply to its end."""
     head = await reader.readuntil(b"\r\n\r\n")
     lower = head.lower()

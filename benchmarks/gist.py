@@ -1,4 +1,4 @@
-"""What a request says, whatever its dialect: enough to tell a conversion from a mere answer.
+"""What a request says, whatever its dialect: enough to tell a conversion from a mere reply.
 
 This knows nothing of dragoman, so that dragoman and its peers are checked alike. It reads only
 what the workloads hold: texts, tool calls, tool results, tool definitions.
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
-Said: TypeAlias = tuple[str, ...]
+Received: TypeAlias = tuple[str, ...]
 
 
-def gist(doc: Json, dialect: str) -> list[Said]:
+def gist(doc: Json, dialect: str) -> list[Received]:
     """The request as a flat list of (kind, words...), texts of one speaker joined."""
-    said: list[Said] = []
+    written: list[Received] = []
     for item in _READERS[dialect](doc):
-        last = said[-1] if said else ("",)
+        last = written[-1] if written else ("",)
         if item[0] == "text" and last[:2] == item[:2]:
-            said[-1] = ("text", item[1], last[2] + item[2])
+            written[-1] = ("text", item[1], last[2] + item[2])
         elif item[0] != "text" or item[2]:
-            said.append(item)
-    return said
+            written.append(item)
+    return written
 
 
-def _chat(doc: Json) -> Iterator[Said]:
+def _chat(doc: Json) -> Iterator[Received]:
     for message in doc["messages"]:
         role = message["role"]
         if role == "tool":
@@ -40,7 +40,7 @@ def _chat(doc: Json) -> Iterator[Said]:
         yield "tool", tool["function"]["name"], _canonical(tool["function"]["parameters"])
 
 
-def _anthropic(doc: Json) -> Iterator[Said]:
+def _anthropic(doc: Json) -> Iterator[Received]:
     yield "text", "system", _text(doc.get("system"))
     for message in doc["messages"]:
         content = message["content"]
@@ -57,7 +57,7 @@ def _anthropic(doc: Json) -> Iterator[Said]:
         yield "tool", tool["name"], _canonical(tool["input_schema"])
 
 
-def _responses(doc: Json) -> Iterator[Said]:
+def _responses(doc: Json) -> Iterator[Received]:
     yield "text", "system", doc.get("instructions") or ""
     for item in doc["input"]:
         kind = item.get("type", "message")
@@ -72,7 +72,7 @@ def _responses(doc: Json) -> Iterator[Said]:
         yield "tool", tool["name"], _canonical(tool["parameters"])
 
 
-def _gemini(doc: Json) -> Iterator[Said]:
+def _gemini(doc: Json) -> Iterator[Received]:
     yield "text", "system", _text((doc.get("systemInstruction") or {}).get("parts"))
     for content in doc["contents"]:
         role = "assistant" if content.get("role") == "model" else "user"
@@ -91,7 +91,7 @@ def _gemini(doc: Json) -> Iterator[Said]:
             yield "tool", declared["name"], _canonical(schema)
 
 
-_READERS: dict[str, Callable[[Json], Iterator[Said]]] = {
+_READERS: dict[str, Callable[[Json], Iterator[Received]]] = {
     "openai-chat": _chat,
     "anthropic-messages": _anthropic,
     "openai-responses": _responses,

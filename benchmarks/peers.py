@@ -25,7 +25,7 @@ import orjson  # noqa: E402
 from benchmarks import answers, timing, workload  # noqa: E402
 from benchmarks import contenders as library  # noqa: E402
 from benchmarks.contenders import CHAT, RESPONSES, Contender, Pair  # noqa: E402
-from benchmarks.gist import Said, gist  # noqa: E402
+from benchmarks.gist import Received, gist  # noqa: E402
 from benchmarks.probe import FEATURES, probe  # noqa: E402
 from benchmarks.run import Row, baseline, markdown_table, plain_table  # noqa: E402
 
@@ -65,24 +65,24 @@ def measure_speed(found: list[Contender], seconds: float) -> Iterator[Figures]:
             data = workload.wire(script, source)
             for target in workload.SPEAKERS:
                 if source != target:
-                    said = gist(workload.SPEAKERS[target](script), target)
-                    yield from measure_pair(found, name, said, (source, target), data, seconds)
+                    written = gist(workload.SPEAKERS[target](script), target)
+                    yield from measure_pair(found, name, written, (source, target), data, seconds)
     for name, make in answers.WORKLOADS.items():
         reply = make()
         for source in answers.SPEAKERS:
             data = answers.wire(reply, source)
             for target in answers.SPEAKERS:
                 if source != target:
-                    said = answers.gist(answers.SPEAKERS[target](reply), target)
+                    written = answers.gist(answers.SPEAKERS[target](reply), target)
                     yield from measure_pair(
-                        found, f"response, {name}", said, (source, target), data, seconds, True
+                        found, f"response, {name}", written, (source, target), data, seconds, True
                     )
 
 
 def measure_pair(
     found: list[Contender],
     name: str,
-    said: list[Said],
+    written: list[Received],
     pair: Pair,
     data: bytes,
     seconds: float,
@@ -100,7 +100,7 @@ def measure_pair(
             "source": pair[0],
             "target": pair[1],
             "ratio": took.best / base.best,
-            "differs": differences(contender, said, pair, data, reply),
+            "differs": differences(contender, written, pair, data, reply),
         }
 
 
@@ -114,13 +114,13 @@ def _works(contender: Contender, pair: Pair, data: bytes, reply: bool) -> bool:
 
 
 def differences(
-    contender: Contender, wanted: list[Said], pair: Pair, data: bytes, reply: bool
+    contender: Contender, wanted: list[Received], pair: Pair, data: bytes, reply: bool
 ) -> dict[str, int]:
     """How many texts, calls, results and tools came out with other words than went in."""
     made = (contender.answers if reply else contender.convert)[pair](orjson.loads(data))
     plain = orjson.loads(orjson.dumps(made, default=_plain))
-    said = Counter((answers.gist if reply else gist)(plain, pair[1]))
-    return dict(Counter(item[0] for item in (Counter(wanted) - said).elements()))
+    written = Counter((answers.gist if reply else gist)(plain, pair[1]))
+    return dict(Counter(item[0] for item in (Counter(wanted) - written).elements()))
 
 
 def measure(*, quick: bool) -> Figures:

@@ -118,24 +118,24 @@ def _fate(contender: Contender, pair: Pair, strip: Callable[[Json], None], sign:
     whole = _converted(contender, pair, CONVERSATION)
     if sign in whole and whole != _converted(contender, pair, poorer):
         return "kept"
-    said = _notes(contender, pair, CONVERSATION)
+    written = _notes(contender, pair, CONVERSATION)
     # A signature cannot be taken away alone, so its notes are those of any signed reasoning.
     if strip is _without_signature:
         return (
             "lost, said"
-            if any(w in n for n in said for w in ("sign", "signature", "encrypted"))
+            if any(w in n for n in written for w in ("sign", "signature", "encrypted"))
             else "lost"
         )
-    return "lost, said" if said != _notes(contender, pair, poorer) else "lost"
+    return "lost, said" if written != _notes(contender, pair, poorer) else "lost"
 
 
 def _notes(contender: Contender, pair: Pair, doc: Json) -> list[str]:
     """What the library says of its losses, in its own way or by Python's warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        said = contender.notes(pair, copy.deepcopy(doc)) or []
+        written = contender.notes(pair, copy.deepcopy(doc)) or []
         contender.convert[pair](copy.deepcopy(doc))
-    return [*said, *(str(w.message) for w in caught)]
+    return [*written, *(str(w.message) for w in caught)]
 
 
 def _converted(contender: Contender, pair: Pair, doc: Json) -> str:

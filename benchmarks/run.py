@@ -150,16 +150,16 @@ def check(script: workload.Script, data: bytes, source: str, target: str) -> Fig
     """Whether the conversion said the same, and how many losses it noted."""
     result = dragoman.convert(data, source=source, target=target, facet="request")
     wanted = gist(workload.SPEAKERS[target](script), target)
-    said = gist(orjson.loads(result.to_json()), target)
-    return {"losses": len(result.losses), "faithful": sorted(said) == sorted(wanted)}
+    written = gist(orjson.loads(result.to_json()), target)
+    return {"losses": len(result.losses), "faithful": sorted(written) == sorted(wanted)}
 
 
 def check_answer(reply: answers.Reply, data: bytes, source: str, target: str) -> Figures:
     """The same for a response."""
     result = dragoman.convert(data, source=source, target=target, facet="response", now=answers.NOW)
     wanted = answers.gist(answers.SPEAKERS[target](reply), target)
-    said = answers.gist(orjson.loads(result.to_json()), target)
-    return {"losses": len(result.losses), "faithful": said == wanted}
+    written = answers.gist(orjson.loads(result.to_json()), target)
+    return {"losses": len(result.losses), "faithful": written == wanted}
 
 
 def measure_scale(seconds: float, collect: bool) -> Iterator[Figures]:

@@ -154,9 +154,9 @@ def responses(count: int) -> list[bytes]:
     say("reasoning_summary_part.done", **place, part=part)
     thought = thought | {"summary": [part]}
     say("output_item.done", output_index=0, item=thought)
-    said: dict[str, Any] = {"type": "message", "id": "msg_1", "status": "completed"}
-    said |= {"role": "assistant", "content": []}
-    say("output_item.added", output_index=1, item=said)
+    written: dict[str, Any] = {"type": "message", "id": "msg_1", "status": "completed"}
+    written |= {"role": "assistant", "content": []}
+    say("output_item.added", output_index=1, item=written)
     place = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
     part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     say("content_part.added", **place, part=part)
@@ -166,8 +166,8 @@ def responses(count: int) -> list[bytes]:
     whole = part | {"text": "".join(words(count // 2))}
     say("output_text.done", **place, text=whole["text"], logprobs=[])
     say("content_part.done", **place, part=whole)
-    said = said | {"content": [whole]}
-    say("output_item.done", output_index=1, item=said)
+    written = written | {"content": [whole]}
+    say("output_item.done", output_index=1, item=written)
     call: dict[str, Any] = {"type": "function_call", "id": "fc_1", "call_id": "call_1"}
     call |= {"name": "search", "arguments": "", "status": "in_progress"}
     say("output_item.added", output_index=2, item=call)
@@ -179,7 +179,7 @@ def responses(count: int) -> list[bytes]:
     say("function_call_arguments.done", **place, arguments=call["arguments"])
     say("output_item.done", output_index=2, item=call)
     usage = {"input_tokens": 100, "output_tokens": 500, "total_tokens": 600}
-    done = head | {"status": "completed", "output": [thought, said, call], "usage": usage}
+    done = head | {"status": "completed", "output": [thought, written, call], "usage": usage}
     say("completed", response=done)
     return [sse(doc) for doc in docs]
 
@@ -207,8 +207,8 @@ def gemini(count: int) -> list[bytes]:
 def ollama(count: int) -> list[bytes]:
     def line(number: int, message: dict[str, Any], **more: Any) -> bytes:
         doc: dict[str, Any] = {"model": "qwen", "created_at": f"2026-01-01T00:00:00.{number:06}Z"}
-        said = {"role": "assistant", "content": ""}
-        return orjson.dumps(doc | {"message": said | message, "done": False} | more) + b"\n"
+        written = {"role": "assistant", "content": ""}
+        return orjson.dumps(doc | {"message": written | message, "done": False} | more) + b"\n"
 
     out = [line(n, {"thinking": text}) for n, text in enumerate(words(count // 5))]
     texts = words(count - count // 5)

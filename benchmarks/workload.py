@@ -77,7 +77,7 @@ class Script:
     temperature: float | None = None
 
 
-# -- what is said -------------------------------------------------------------------------------
+# -- what is written -------------------------------------------------------------------------------
 
 
 def small(seed: int = SEED) -> Script:
@@ -151,7 +151,7 @@ def _repeat(turns: list[Turn], times: int) -> tuple[Turn, ...]:
 
 
 def history(rng: Random, most: int = 8192) -> Iterator[Turn]:
-    """An agent at work, for ever: a task, some rounds of calls, an answer, the next task."""
+    """An agent at work, for ever: a task, some rounds of calls, a reply, the next task."""
     while True:
         yield _user(rng)
         for _ in range(rng.randint(4, 14)):
@@ -187,7 +187,7 @@ def _agent(rng: Random, turns: tuple[Turn, ...]) -> Script:
     return Script(corpus.system_prompt(rng, 8192), turns, tools, 16_000)
 
 
-# -- how it is said -----------------------------------------------------------------------------
+# -- how it is written -----------------------------------------------------------------------------
 
 
 def openai_chat(script: Script) -> Json:
@@ -241,8 +241,8 @@ def anthropic_messages(script: Script) -> Json:
 def _anthropic_turn(turn: Turn) -> list[Json]:
     if not turn.calls:
         return [{"role": turn.role, "content": turn.text}]
-    said: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
-    said += [
+    written: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
+    written += [
         {"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in turn.calls
     ]
     results = [
@@ -253,7 +253,7 @@ def _anthropic_turn(turn: Turn) -> list[Json]:
         }
         for c in turn.calls
     ]
-    return [{"role": turn.role, "content": said}, {"role": "user", "content": results}]
+    return [{"role": turn.role, "content": written}, {"role": "user", "content": results}]
 
 
 def openai_responses(script: Script) -> Json:

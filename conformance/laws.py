@@ -98,7 +98,7 @@ def accepted(record: Record, target: str) -> list[str]:
         record.body, source=record.dialect, target=target, facet=record.facet, now=1_700_000_000
     ).document
     if isinstance(document, dict) and "error" in document and "id" not in document:
-        return []  # a failed answer has become an error
+        return []  # a failed reply has become an error
     return sdk.problems(target, record.facet, document)
 
 
@@ -109,10 +109,10 @@ def comes_home(record: Record, target: str) -> bool:
         record.body, source=record.dialect, target=target, facet=record.facet, carry=True
     )
     signed = json.loads(json.dumps(there.capsule))
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source=target, target=record.dialect, facet=record.facet, capsule=signed
     )
-    return json.dumps(home.document) == json.dumps(record.body) and not home.losses
+    return json.dumps(same.document) == json.dumps(record.body) and not same.losses
 
 
 def comes_home_edited(record: Record, target: str) -> list[str]:

@@ -78,10 +78,10 @@ def _bytes(entry: dict[str, Any]) -> bytes:
             (name, json.dumps(data)) for event in entry["events"] for name, data in event.items()
         ]
         return b"".join(write_frame("eventstream", (name, data.encode())) for name, data in named)
-    said = entry.get("sse") or entry.get("ndjson")
-    if said is None:  # Gemini without alt=sse: one array
-        said = json.dumps(entry["chunks"])
-    return bytes(said, "utf-8")
+    written = entry.get("sse") or entry.get("ndjson")
+    if written is None:  # Gemini without alt=sse: one array
+        written = json.dumps(entry["chunks"])
+    return bytes(written, "utf-8")
 
 
 @cache
@@ -111,11 +111,11 @@ def served(name: str) -> str:
 
 
 def pairs(dialect: str) -> Iterator[tuple[Record, Record]]:
-    """Recorded requests with the answers that they got."""
+    """Recorded requests with the replies that they got."""
     asked = dict(_paired(dialect, "request"))
-    for pair, answer in _paired(dialect, "response"):
+    for pair, reply in _paired(dialect, "response"):
         if pair in asked:
-            yield asked[pair], answer
+            yield asked[pair], reply
 
 
 def _paired(dialect: str, facet: str) -> Iterator[tuple[str, Record]]:
@@ -148,7 +148,7 @@ def _captures(dialect: str, facet: str) -> Iterator[Record]:
 
 
 def _bodies(entry: dict[str, Any]) -> Iterator[Any]:
-    """The request of a capture; over a WebSocket, each message that asks for an answer."""
+    """The request of a capture; over a WebSocket, each message that asks for a reply."""
     if entry.get("body"):
         yield entry["body"]
     for message in entry.get("websocket_messages", ()):
@@ -162,12 +162,12 @@ def _api(path: str) -> str | None:
 
 
 def _server(name: str, entry: dict[str, Any], dialect: str, facet: str) -> Iterator[Record]:
-    """A request to a real inference server, and its answer."""
+    """A request to a real inference server, and its reply."""
     asked = entry["request"]
     if _api(asked["path"]) != dialect:
         return
     if facet == "request" and "/err-" not in name:
         yield Record(name, dialect, facet, asked["body"])
-    answer = entry.get("body")
-    if isinstance(answer, dict) and facet == ("response" if entry["status"] < 400 else "error"):
-        yield Record(name, dialect, facet, answer)
+    reply = entry.get("body")
+    if isinstance(reply, dict) and facet == ("response" if entry["status"] < 400 else "error"):
+        yield Record(name, dialect, facet, reply)

@@ -132,8 +132,8 @@ def every_call(
             arguments = FREE if kind == "custom" else json.dumps({"input": FREE})
         calls.append(ToolCall(f"call_{number}", name, arguments, kind))
         meant.append((tool.kind, tool.namespace, tool.name))
-    said = Candidate(Message("assistant", tuple(calls)), Stop("tool-call"))
-    return Response("r", "m", (said,), Usage(1, output=1)), meant
+    spelled = Candidate(Message("assistant", tuple(calls)), Stop("tool-call"))
+    return Response("r", "m", (spelled,), Usage(1, output=1)), meant
 
 
 def called(document: Any) -> list[tuple[str, str | None, str]]:
@@ -160,5 +160,5 @@ def test_every_call_comes_back_as_the_client_names_it(
     assert called(exchange.response(document).document) == meant
     transcoder, data = exchange.transcoder(), dragoman.decompose(document, upstream)
     pieces = [transcoder.feed(data[at : at + 7]) for at in range(0, len(data), 7)]
-    said = b"".join(pieces) + transcoder.close()
-    assert called(dragoman.collect(said, SOURCE).document) == meant
+    spelled = b"".join(pieces) + transcoder.close()
+    assert called(dragoman.collect(spelled, SOURCE).document) == meant

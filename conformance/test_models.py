@@ -42,7 +42,7 @@ UNSEEN: dict[str, str] = {}
 class Verdict(NamedTuple):
     name: str
     dialect: str
-    said: str
+    written: str
     request: dict[str, Any]
 
 
@@ -56,8 +56,8 @@ def refused() -> Iterator[Verdict]:
     for dialect in DIALECTS:
         asked = {entry["pair"]: entry for entry in entries(dialect, "request")}
         for entry in entries(dialect, "error"):
-            said = json.dumps(entry.get("body", entry.get("text")), ensure_ascii=False)
-            if entry["origin"] != "recorded" or not REFUSED(said):
+            written = json.dumps(entry.get("body", entry.get("text")), ensure_ascii=False)
+            if entry["origin"] != "recorded" or not REFUSED(written):
                 continue
             request = asked.get(entry["pair"], {}).get("body") or inner(entry)
             if isinstance(request, dict):
@@ -66,7 +66,7 @@ def refused() -> Iterator[Verdict]:
                 }
                 spoken = SPOKEN.get(entry["via"], dialect)
                 request = {**{k: v for k, v in named.items() if v}, **request}
-                yield Verdict(entry["id"], spoken, said, request)
+                yield Verdict(entry["id"], spoken, written, request)
 
 
 def inner(entry: dict[str, Any]) -> Any:
@@ -78,7 +78,7 @@ def accepted(dialect: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Recorded requests that were answered, by whoever serves the vendor's models: name, dialect,
     and the body with its model.
     """
-    answered = {
+    replied = {
         entry["pair"]
         for kind in ("response", "stream")
         for entry in entries(dialect, kind)
@@ -88,7 +88,7 @@ def accepted(dialect: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for entry in entries(dialect, "request"):
         spoken = SPOKEN.get(entry["via"], dialect if entry["via"] in SERVERS else None)
         body = entry["body"]
-        if spoken and entry["origin"] == "recorded" and entry["pair"] in answered:
+        if spoken and entry["origin"] == "recorded" and entry["pair"] in replied:
             named = {key: entry["model"]} if entry.get("model") else {}
             yield entry["id"], spoken, {**named, **body}
 
@@ -106,7 +106,7 @@ def test_what_was_refused_for_its_model_breaks_a_rule(verdict: Verdict) -> None:
     rules = {problem.rule for problem in check(verdict.request, verdict.dialect)}
     found = any(rule.startswith("model-") for rule in rules)
     laws.tally("8 refused, and found", verdict.dialect, found)
-    assert found or verdict.name in UNSEEN, (verdict.said[:300], rules)
+    assert found or verdict.name in UNSEEN, (verdict.written[:300], rules)
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=lambda v: v.name)

@@ -1,4 +1,4 @@
-"""The laws over all recorded requests, answers and errors of the APIs."""
+"""The laws over all recorded requests, replies and errors of the APIs."""
 
 from __future__ import annotations
 
@@ -125,23 +125,23 @@ BROKEN = {
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_join(dialect: str) -> None:
-    """A recorded request and its answer join to a history that the official types accept.
+    """A recorded request and its reply join to a history that the official types accept.
 
     All but the few listed below, each with its reason.
     """
     failures: list[tuple[str, object]] = []
-    for asked, answer in pairs(dialect):
-        joined = dragoman.join(asked.body, answer.body, dialect=dialect)
+    for asked, reply in pairs(dialect):
+        joined = dragoman.join(asked.body, reply.body, dialect=dialect)
         if sdk.problems(dialect, "request", asked.body):
             continue  # what its vendor's own types refuse cannot become acceptable by joining
         problems = sdk.problems(dialect, "request", joined.document)
         if not laws.tally("4 joined (valid request)", dialect, not problems):
-            failures.append((answer.name, problems[:3]))
+            failures.append((reply.name, problems[:3]))
     short = {name for name, _ in failures}
     assert short <= SHORT_OF_JOINING.keys(), describe(failures)
 
 
-# Answers that join to what the types refuse: `join` keeps what the server said, as it must go back.
+# Replies that join to what the types refuse: `join` keeps what the server said, as it must go back.
 SHORT_OF_JOINING = {
     "60455f889b4ca904-60455f88-0-response": "a block that only the beta types know",
     "c2a0dcdf888810c0-c2a0dcdf-0-response": "a block that only the beta types know",

@@ -34,7 +34,7 @@ FAILED: dict[str, str] = {
 ENDED: dict[str, str] = {
     "22dd578c484366b6-22dd578c-0-stream": "the prompt was blocked, and there will be no answer",
 }
-# Recordings that hold several answers, each of which is whole.
+# Recordings that hold several replies, each of which is whole.
 SEVERAL: dict[str, str] = {
     "14c1fc92bc2a0c24-c27680f3-0-stream": "two answers of two requests",
     "6e17c48fac0a00fc-6e17c48f-0-stream": "written by hand, with several reasons to stop",
@@ -63,7 +63,7 @@ def hold(law: Callable[[Stream], None], name: str, dialect: str, documents: str)
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_stream_is_read(dialect: str) -> None:
-    """What reached its end is an answer, and what did not is a failure."""
+    """What reached its end is a reply, and what did not is a failure."""
 
     def law(stream: Stream) -> None:
         failure = laws.failure(stream)
@@ -120,19 +120,19 @@ def test_never_a_false_success(source: str, target: str) -> None:
     def law(stream: Stream) -> None:
         cut = stream if not stream.complete else stream._replace(data=half(stream.data))
         transcoder = dragoman.Transcoder(source, target)
-        said = transcoder.feed(cut.data) + transcoder.close()
+        written = transcoder.feed(cut.data) + transcoder.close()
         if transcoder.response.failure is None and stream.name in SEVERAL:
             return
-        if transcoder.response.failure is None:  # all was said by then
+        if transcoder.response.failure is None:  # all was written by then
             whole = dragoman.Transcoder(source, target)
             whole.feed(stream.data)
             whole.close()
             assert spoken(transcoder.response) == spoken(whole.response), "a part for the whole"
             return
         again = dragoman.Transcoder(target, target)
-        again.feed(said)
+        again.feed(written)
         again.close()
-        assert again.response.failure is not None, said[-200:]
+        assert again.response.failure is not None, written[-200:]
 
     hold(law, "10 never a false success", source, f"{source} > {target}")
 

@@ -88,7 +88,7 @@ def test_detection(via: str) -> None:
     assert not wrong, describe(wrong)
 
 
-# Answers that have marks of two servers, as one of them passes on what the other says.
+# Replies that have marks of two servers, as one of them passes on what the other says.
 SERVED_ELSEWHERE: dict[str, str] = {
     "60b86c3bff66e356-60b86c3b-1-response": "a model of xAI's, served by Azure",
 }

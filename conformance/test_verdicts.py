@@ -61,14 +61,14 @@ def is_a(found: str, dialect: str) -> bool:
 
 def accepted(dialect: str) -> Iterator[tuple[str, Any]]:
     """Recorded requests to the vendor's own API that it answered."""
-    answered: set[str] = set()
+    replied: set[str] = set()
     for kind in ("response", "stream"):
         for entry in _entries(dialect, kind):
             if entry.get("status") in (None, 200):
-                answered.add(entry["pair"])
+                replied.add(entry["pair"])
     for entry in _entries(dialect, "request"):
         if entry["origin"] == "recorded" and entry["via"] == OFFICIAL.get(dialect, "openai"):
-            if entry["pair"] in answered:
+            if entry["pair"] in replied:
                 yield entry["id"], entry["body"]
 
 

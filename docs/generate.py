@@ -179,8 +179,8 @@ def models() -> str:
             names = ", ".join(f"`{name}`" for name in row.names)
             lines.append(f"| {names} | {'; '.join(words(row.facts)) or 'nothing is refused'} |")
             known = to_builtins(row.facts)
-            sources |= dict.fromkeys(said for k, said in row.sources.items() if k in known)
-        lines += ["", "Sources:", "", *(f"- {said}" for said in sources)]
+            sources |= dict.fromkeys(written for k, written in row.sources.items() if k in known)
+        lines += ["", "Sources:", "", *(f"- {written}" for written in sources)]
     return "\n".join(lines) + "\n"
 
 

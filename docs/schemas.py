@@ -148,8 +148,8 @@ def vocabulary(dialect: Dialect) -> frozenset[str]:
         if module.__package__ and "dialects" in module.__package__:
             for near in near_modules(module):
                 tree = ast.parse(inspect.getsource(near))
-                said = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
-                words |= {w for w in said if isinstance(w, str) and re.fullmatch(r"[\w.-]+", w)}
+                written = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
+                words |= {w for w in written if isinstance(w, str) and re.fullmatch(r"[\w.-]+", w)}
     return frozenset(words)
 
 
@@ -198,10 +198,10 @@ class Inquiry:
         return None
 
     def takes(self, spot: Spot, value: Json) -> bool:
-        return self.answer(spot, value) is None
+        return self.reply(spot, value) is None
 
-    def answer(self, spot: Spot, value: Json) -> tuple[str, str] | None:
-        """What is said of another value in this place."""
+    def reply(self, spot: Spot, value: Json) -> tuple[str, str] | None:
+        """What is written of another value in this place."""
         spot.holder[spot.key] = value
         try:
             return self.complaint(spot)
@@ -244,13 +244,13 @@ class Inquiry:
         found = {spot.value for spot in spots}
         if not found or not found <= known or any(self.takes(spot, WORD) for spot in spots):
             return []
-        refusal = self.answer(spots[0], WORD)
+        refusal = self.reply(spots[0], WORD)
         assert refusal is not None
         found |= {""} if any(self.takes(spot, "") for spot in spots) else set()
         for word in known:
-            said = self.answer(spots[0], word)
+            written = self.reply(spots[0], word)
             # A word that leads to another complaint is known; the rest of the object is not so.
-            if said is None or said != (refusal[0].replace(WORD, word), refusal[1]):
+            if written is None or written != (refusal[0].replace(WORD, word), refusal[1]):
                 found.add(word)
         return sorted(found)
 
@@ -263,27 +263,27 @@ class Inquiry:
             return self.learn_object(spots)
         schema = self.learn_kinds(keys, spots)
         cases = []
-        for said, group in sorted(groups.items(), key=str):
+        for given, group in sorted(groups.items(), key=str):
             then = self.learn_object(group, skip=keys)
-            if "required" in then and None in said:
-                like = [s for s in spots if self.may_be(s, dict(zip(keys, said, strict=True)))]
+            if "required" in then and None in given:
+                like = [s for s in spots if self.may_be(s, dict(zip(keys, given, strict=True)))]
                 then["required"] = [k for k in then["required"] if all(k in s.value for s in like)]
                 then = trimmed(then)
             if then:
-                cases.append({"if": condition(keys, said), "then": then})
+                cases.append({"if": condition(keys, given), "then": then})
         return schema | ({"allOf": cases} if cases else {})
 
-    def may_be(self, spot: Spot, said: dict[str, str | None]) -> bool:
+    def may_be(self, spot: Spot, written: dict[str, str | None]) -> bool:
         """Whether an object of another kind is read if it does not say of which kind it is."""
-        left = [key for key, word in said.items() if word is None and key in spot.value]
+        left = [key for key, word in written.items() if word is None and key in spot.value]
         return bool(left) and all(self.can_do_without(spot, key) for key in left)
 
     def learn_kinds(self, keys: list[str], spots: list[Spot]) -> dict[str, Json]:
         """What is true of the keys that tell kinds apart, in objects of all kinds."""
         properties = {}
         for key in keys:
-            said = [Spot(s.top, s.value, key, s.value[key]) for s in spots if key in s.value]
-            if inside := self.learn(said):
+            given = [Spot(s.top, s.value, key, s.value[key]) for s in spots if key in s.value]
+            if inside := self.learn(given):
                 properties[key] = inside
         required = [key for key in keys if self.is_required(spots, key)]
         return trimmed({"properties": properties, "required": required})
@@ -331,9 +331,11 @@ def only(words: list[str], types: list[str]) -> dict[str, Json]:
     return {"anyOf": [{"enum": words}, {"type": others[0] if len(others) == 1 else others}]}
 
 
-def condition(keys: list[str], said: tuple[Json, ...]) -> dict[str, Json]:
+def condition(keys: list[str], written: tuple[Json, ...]) -> dict[str, Json]:
     """Whether an object is of a kind: what it says of itself, and what it does not."""
-    there = {key: {"const": word} for key, word in zip(keys, said, strict=True) if word is not None}
+    there = {
+        key: {"const": word} for key, word in zip(keys, written, strict=True) if word is not None
+    }
     absent = [key for key in keys if key not in there]
     clauses: dict[str, Json] = {"properties": there, "required": list(there)}
     if absent:
@@ -347,7 +349,7 @@ def trimmed(schema: dict[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in schema.items() if value}
 
 
-# -- what is said twice is said once -------------------------------------------------------------
+# -- what is written twice is written once ---------------------------------------------------------
 
 WORTH = 160
 """How long a part must be to be worth a name."""
@@ -371,8 +373,8 @@ def shared(schema: Json) -> Json:
             if "items" in part:
                 count(part["items"], name)
             for case in part.get("allOf", ()):
-                said = [w["const"] for w in case["if"].get("properties", {}).values()]
-                count(case["then"], "-".join([name, *said]) if said else name)
+                written = [w["const"] for w in case["if"].get("properties", {}).values()]
+                count(case["then"], "-".join([name, *written]) if written else name)
 
     count(schema, "document")
     chosen: dict[str, str] = {}

@@ -76,17 +76,17 @@ def execute(call: dict[str, Any], root: Path) -> dict[str, Any]:
 
 
 def run(task: str, models: Sequence[Provider], root: Path) -> list[dict[str, Any]]:
-    """Work on a task until a model answers without calling a tool; the whole history."""
+    """Work on a task until a model replies without calling a tool; the whole history."""
     history = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
     capsules: dict[str, Any] = {}  # reasoning that only its own provider can read
     for model in islice(cycle(models), TURNS):
         try:
-            answer = model.create(history, tools=TOOLS, capsules=capsules)
+            reply = model.create(history, tools=TOOLS, capsules=capsules)
         except (RateLimited, Overloaded) as busy:
             print(f"[{model.model}] is busy: {busy}")
             continue
-        history, capsules = answer.append(history), answer.capsules
-        message = answer.message
+        history, capsules = reply.append(history), reply.capsules
+        message = reply.message
         if message.get("content"):
             print(f"[{model.model}] {message['content']}")
         if not message.get("tool_calls"):

@@ -98,8 +98,8 @@ def show(original: bytes, target: str, width: int) -> None:
 
 
 def print_way_home(original: bytes, result: dragoman.Result, target: str) -> None:
-    home = dragoman.convert(result.to_json(), source=target, target=SOURCE, capsule=result.capsule)
-    exact = json.dumps(home.document) == json.dumps(json.loads(original))
+    same = dragoman.convert(result.to_json(), source=target, target=SOURCE, capsule=result.capsule)
+    exact = json.dumps(same.document) == json.dumps(json.loads(original))
     size = len(json.dumps(result.capsule))
     verdict = (
         paint("exactly the original", "good") if exact else paint("NOT the original", "dropped")
@@ -134,7 +134,7 @@ def print_ledger(losses: tuple[dragoman.Loss, ...], width: int) -> None:
 
 def show_response(target: str, width: int) -> None:
     print(paint(f"── {target} ".ljust(width, "─"), "title"))
-    answer = {
+    reply = {
         "id": "chatcmpl-7",
         "object": "chat.completion",
         "created": 1794700000,
@@ -153,7 +153,7 @@ def show_response(target: str, width: int) -> None:
             "prompt_tokens_details": {"cached_tokens": 800},
         },
     }
-    result = dragoman.convert(answer, source="openai-chat", target=target, facet="response")
+    result = dragoman.convert(reply, source="openai-chat", target=target, facet="response")
     print(json.dumps(result.document, indent=2, ensure_ascii=False))
     print_ledger(result.losses, width)
 

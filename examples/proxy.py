@@ -38,7 +38,7 @@ class Proxy(BaseHTTPRequestHandler):
             asked = exchange.request(body)
         except dragoman.DragomanError as problem:
             error = {"error": {"message": str(problem), "type": "invalid_request_error"}}
-            return self.answer(exchange.error(error, 400))
+            return self.reply(exchange.error(error, 400))
         for loss in asked.losses:
             print(loss, file=sys.stderr)
         try:
@@ -46,18 +46,18 @@ class Proxy(BaseHTTPRequestHandler):
                 if exchange.asked.get("stream"):
                     self.stream(exchange.transcoder(), reply)
                 else:
-                    self.answer(exchange.response(reply.read()))
+                    self.reply(exchange.response(reply.read()))
         except HTTPError as error:
-            self.answer(exchange.error(error.read(), error.code))
+            self.reply(exchange.error(error.read(), error.code))
         except (URLError, dragoman.DragomanError) as error:
-            self.answer(exchange.error(str(error).encode(), 502))
+            self.reply(exchange.error(str(error).encode(), 502))
         return None
 
     def ask(self, body: bytes) -> Any:
         headers = {"content-type": "application/json", "authorization": f"Bearer {self.key}"}
         return urlopen(Request(self.upstream, body, headers))
 
-    def answer(self, result: dragoman.Result) -> None:
+    def reply(self, result: dragoman.Result) -> None:
         body = result.to_json()
         self.send_response(result.status or 200)
         self.send_header("content-type", "application/json")

@@ -127,7 +127,7 @@ def is_full(value: Json) -> bool:
 
 
 def move(document: Json, dice: Dice) -> Json:
-    """A value is said at another place, too, or there only."""
+    """A value is written at another place, too, or there only."""
     taken, there = choose(document, dice), choose(document, dice)
     if not taken or not there:
         return document

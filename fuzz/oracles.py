@@ -234,7 +234,7 @@ def same_dialect(case: Talk) -> None:
         result = case.turned(case.dialect)
     except Malformed:
         return
-    if case.dialect == "native":  # what is blank may be said or not, and whole numbers be floats
+    if case.dialect == "native":  # what is blank may be written or not, and whole numbers be floats
         read = dialects.get("native").read
         back = read(whole(result.document), case.facet)
         assert back == read(whole(case.document), case.facet), "another tree"
@@ -305,15 +305,15 @@ def audit_by_node(case: Talk) -> None:
     document = case.without_surrogates()
     tree = dragoman.read(document.body, case.dialect, facet=case.facet)
     if isinstance(tree, ToolChoice) and tree.mode is None:
-        return  # nothing is said, which is "auto" where a choice stands alone
+        return  # nothing is written, which is "auto" where a choice stands alone
     if not has_doubles(tree):
         testing.audit(document, case.target)
     elif not any(map(is_change, result.losses)) and not is_kin(case):
         if isinstance(tree, Request) and case.model is not None:
             tree = replace(tree, model=case.model)
         back = dragoman.read(whole(result.document), case.target, facet=case.facet)
-        said, got = meaning(without_names(tree)), meaning(without_names(back))
-        assert got == said, difference(got, said)
+        written, got = meaning(without_names(tree)), meaning(without_names(back))
+        assert got == written, difference(got, written)
 
 
 def is_change(loss: dragoman.Loss) -> bool:
@@ -341,8 +341,8 @@ def without_names(tree: Tree) -> Tree:
 
 def is_audited(case: Talk) -> bool:
     """Whether the audits understand a document: not what only looks as if we had written it."""
-    said = text(case.document)
-    return case.tame and not any(mark in said for mark in LOOKALIKES)
+    written = text(case.document)
+    return case.tame and not any(mark in written for mark in LOOKALIKES)
 
 
 LOOKALIKES = (
@@ -358,8 +358,8 @@ MADE_UP = re.compile(r"call_\d+")
 
 def has_doubles(tree: Tree) -> bool:
     """Whether a text of a tree is inside of another one, or an id stands for two calls."""
-    said = sorted(words_of(tree), key=len)
-    if any(one in other for n, one in enumerate(said) for other in said[n + 1 :]):
+    written = sorted(words_of(tree), key=len)
+    if any(one in other for n, one in enumerate(written) for other in written[n + 1 :]):
         return True
     ids = [call.id for call in calls_of(tree)]
     return None in ids and any(MADE_UP.fullmatch(one) for one in ids if one is not None)
@@ -398,7 +398,7 @@ def words_of(tree: Tree) -> list[str]:
         return node
 
     rebuild(tree, look)
-    return ["".join(said.split()) for said in found]
+    return ["".join(written.split()) for written in found]
 
 
 def audit_by_leaf(case: Talk) -> None:
@@ -420,7 +420,7 @@ def way_home(case: Talk) -> None:
     if case.dialect == "native" and isinstance(case.document, dict) and "source" in case.document:
         return
     if tried(case) is not None:
-        testing.home(case.as_document(), case.target)
+        testing.same(case.as_document(), case.target)
 
 
 def checks(case: Talk) -> None:
@@ -463,14 +463,14 @@ def cuts(case: Stream) -> None:
 def endings(case: Stream) -> None:
     """What fails in the source fails in the target, seen by the target's own reader."""
     transcoder = Transcoder(case.dialect, case.target, now=0)
-    said = transcoder.feed(case.data)
+    written = transcoder.feed(case.data)
     assert isinstance(transcoder.response, Response)
-    said += transcoder.close()
+    written += transcoder.close()
     again = Transcoder(case.target, case.target)
-    again.feed(said)
+    again.feed(written)
     again.close()
     failed, heard = transcoder.response.failure, again.response.failure
-    assert (failed is None) == (heard is None), f"{failed} is read as {heard}: {said[-300:]!r}"
+    assert (failed is None) == (heard is None), f"{failed} is read as {heard}: {written[-300:]!r}"
     assert transcoder.feed(case.data) == b"" or case.dialect == case.target, "it goes on"
 
 
@@ -492,7 +492,7 @@ def flight(case: Stream) -> None:
 
 
 def memory(case: Stream) -> None:
-    """Whether texts are kept or not, the same is said, or what needs them is reported."""
+    """Whether texts are kept or not, the same is written, or what needs them is reported."""
     kept, flat = (
         Transcoder(case.dialect, case.target, now=0, collect=collect) for collect in (True, False)
     )

@@ -100,7 +100,7 @@ def _of_pair(case: testing.Case, document: Document, target: str, stamp: int) ->
         law = partial(testing.for_all, testing.audit, document, (target,))
         yield Check(name, "audit", stamp, law)
     if number % 5 == 0:
-        law = partial(testing.for_all, testing.home, document, (target,))
+        law = partial(testing.for_all, testing.same, document, (target,))
         yield Check(name, "home", stamp, law)
 
 

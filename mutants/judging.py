@@ -200,12 +200,12 @@ class Judge:
             os.close(readable)
             self._judge(module, number, order, writable)
         os.close(writable)
-        said = b""
+        written = b""
         while piece := os.read(readable, 4096):
-            said += piece
+            written += piece
         os.close(readable)
         os.waitpid(child, 0)
-        words = said.split()
+        words = written.split()
         if words and words[-1] == b"unfit":
             return None
         if words and words[-1] == b"survived":
@@ -235,12 +235,12 @@ class Judge:
 
     def _judge(self, module: Module, number: int, order: list[int], pipe: int) -> None:
         """In the child: never returns."""
-        said = b"unfit"
+        written = b"unfit"
         try:
             _silence()
             _limit()
             if Switch(module, number, self.functions, self.caches).turn(on=True):
-                said = b"survived"
+                written = b"survived"
                 for place in order:
                     check = self.checks[place]
                     os.write(pipe, b"%d " % place)  # if the process ends here, this was why
@@ -250,7 +250,7 @@ class Judge:
                     except BaseException:
                         os._exit(0)
                 signal.setitimer(signal.ITIMER_PROF, 0)
-            os.write(pipe, said)
+            os.write(pipe, written)
         finally:
             os._exit(0)
 

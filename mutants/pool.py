@@ -48,8 +48,10 @@ class Pool:
 def digest(case: Case) -> bytes:
     """Of the document, the ledger and the capsule; the order of keys does not matter."""
     document, losses, capsule = kept.given(case)
-    said = repr(document) if isinstance(document, bytes) else json.dumps(document, sort_keys=True)
-    lines = (said, *kept.ledger(losses), json.dumps(capsule, sort_keys=True))
+    written = (
+        repr(document) if isinstance(document, bytes) else json.dumps(document, sort_keys=True)
+    )
+    lines = (written, *kept.ledger(losses), json.dumps(capsule, sort_keys=True))
     return blake2b("\n".join(lines).encode(), digest_size=8).digest()
 
 

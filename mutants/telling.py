@@ -75,9 +75,9 @@ class Teller:
         """Keep a case that tells a mutant; whether there is one. Broken laws are printed."""
         found = self.told(module, number)
         for case, problem in found.broken:
-            if (said := stored(case)) not in self.broken:
-                self.broken.add(said)
-                print(f"  breaks a law: {problem.split(LINE)[0][:300]}\n    {said}", flush=True)
+            if (written := stored(case)) not in self.broken:
+                self.broken.add(written)
+                print(f"  breaks a law: {problem.split(LINE)[0][:300]}\n    {written}", flush=True)
         if found.case is None or found.wanted is None:
             return False
         if not kept.alike(kept.outcome(found.case), found.wanted):
@@ -99,9 +99,9 @@ class Teller:
                 os._exit(0)
         os.close(writable)
         with os.fdopen(readable, "rb") as pipe:
-            said = pipe.read()
+            written = pipe.read()
         os.waitpid(child, 0)
-        return pickle.loads(said) if said else Told(None, None, [], [], 0)
+        return pickle.loads(written) if written else Told(None, None, [], [], 0)
 
 
 class Search:
@@ -244,8 +244,10 @@ def shorter(case: Case) -> Iterator[bytes]:
         except ValueError:
             continue
         for event in islice(events, 40):
-            said = json.dumps(event, separators=(",", ":")).encode()
-            yield streams.joined([*frames[:number], (name, said), *frames[number + 1 :]], dialect)
+            written = json.dumps(event, separators=(",", ":")).encode()
+            yield streams.joined(
+                [*frames[:number], (name, written), *frames[number + 1 :]], dialect
+            )
     size = len(data) // 2
     while size:
         for start in range(0, len(data), size):

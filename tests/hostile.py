@@ -1,4 +1,4 @@
-"""A server on this machine that answers as no server should: broken HTTP, broken bodies, no end.
+"""A server on this machine that replies as no server should: broken HTTP, broken bodies, no end.
 
 A ``Trick`` is one way to go wrong. It makes bytes of a response that would have been good, and says
 what may become of them: the response all the same (``WHOLE``), an error with this status, or
@@ -91,13 +91,13 @@ class Hostile:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._answer, "127.0.0.1", 0, limit=2**26)
+        server = await asyncio.start_server(self._reply, "127.0.0.1", 0, limit=2**26)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._end.wait()
         server.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         wire = self.script.pop(0)
         try:
             if not wire.deaf:

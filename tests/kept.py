@@ -63,7 +63,7 @@ class Case(NamedTuple):
 class Outcome(NamedTuple):
     """What became of it: a document or an error, the ledger, and a capsule."""
 
-    said: str
+    written: str
     losses: tuple[str, ...] = ()
     capsule: str = ""
 
@@ -76,8 +76,8 @@ class Outcome(NamedTuple):
 def outcome(case: Case) -> Outcome:
     """What a conversion gives. An error that is none of ours has no place."""
     document, losses, capsule = given(case)
-    said = document if isinstance(document, Failed) else text(document)
-    return Outcome(said, ledger(losses), text(capsule) if case.carry else "")
+    written = document if isinstance(document, Failed) else text(document)
+    return Outcome(written, ledger(losses), text(capsule) if case.carry else "")
 
 
 class Failed(str):
@@ -131,8 +131,8 @@ def streamed(case: Case) -> Given:
 
 def fed(case: Case, size: int) -> Given:
     transcoder, data = Transcoder(case.dialect, case.target, now=0), case.document
-    said = [transcoder.feed(data[n : n + size]) for n in range(0, len(data), size)]
-    return b"".join([*said, transcoder.close()]), transcoder.losses, None
+    written = [transcoder.feed(data[n : n + size]) for n in range(0, len(data), size)]
+    return b"".join([*written, transcoder.close()]), transcoder.losses, None
 
 
 def ledger(losses: Iterable[Loss]) -> tuple[str, ...]:
@@ -151,8 +151,8 @@ def text(value: Json) -> str:
 
 def is_plain(value: Json) -> bool:
     """Whether a value is as readable without escapes: no controls, no halves of characters."""
-    said = json.dumps(value, ensure_ascii=False)
-    return all(sign == " " or sign.isprintable() for sign in said)
+    written = json.dumps(value, ensure_ascii=False)
+    return all(sign == " " or sign.isprintable() for sign in written)
 
 
 def same(one: str, other: str) -> bool:
@@ -165,12 +165,12 @@ def same(one: str, other: str) -> bool:
         return False
 
 
-def sorted_text(said: str) -> str:
-    return json.dumps(json.loads(said), sort_keys=True)
+def sorted_text(written: str) -> str:
+    return json.dumps(json.loads(written), sort_keys=True)
 
 
 def alike(one: Outcome, other: Outcome) -> bool:
-    if one.losses != other.losses or not same(one.said, other.said):
+    if one.losses != other.losses or not same(one.written, other.written):
         return False
     return same(one.capsule or "0", other.capsule or "0")
 
@@ -242,11 +242,11 @@ def parsed(dialect: str, lines: Iterable[str]) -> Iterator[tuple[Case, Outcome]]
 
 def taken(given: Case, block: list[str]) -> tuple[Case, Outcome]:
     """A case and its outcome, from the line of a target and those below it."""
-    target, _, said = block[0].partition(" ")
-    carry = said.startswith(CARRY)
+    target, _, stated = block[0].partition(" ")
+    carry = stated.startswith(CARRY)
     losses = tuple(line for line in block[1:] if not line.startswith(CAPSULE))
     capsules = [line.removeprefix(CAPSULE) for line in block if line.startswith(CAPSULE)]
-    wanted = Outcome(said.removeprefix(CARRY), losses, "".join(capsules))
+    wanted = Outcome(stated.removeprefix(CARRY), losses, "".join(capsules))
     return given._replace(target=target, carry=carry), wanted
 
 
@@ -261,7 +261,7 @@ def save(cases: Iterable[tuple[Case, Outcome]], root: Path = ROOT) -> None:
     files: dict[str, dict[tuple[str, str], dict[str, dict[str, str]]]] = {}
     for case, wanted in cases:
         carry = CARRY if case.carry else ""
-        lines = [f"{BECOMES}{case.target} {carry}{wanted.said}", *wanted.lines()]
+        lines = [f"{BECOMES}{case.target} {carry}{wanted.written}", *wanted.lines()]
         place = files.setdefault(case.dialect, {})
         given = place.setdefault((case.facet, text(case.document)), {})
         capsule = "" if case.capsule is None else text(case.capsule)
@@ -274,7 +274,7 @@ def save(cases: Iterable[tuple[Case, Outcome]], root: Path = ROOT) -> None:
             lines.append(f"{facet} {document}")
             for capsule, targets in sorted(capsules.items()):
                 lines += [f"+ {capsule}"] if capsule else []
-                lines += [said for _, said in sorted(targets.items())]
+                lines += [written for _, written in sorted(targets.items())]
         (root / f"{dialect}.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -286,8 +286,8 @@ def by_size(entry: tuple[tuple[str, str], object]) -> tuple[str, int, str]:
 def anew(case: Case) -> tuple[Case, Outcome]:
     """A case with what it gives now; an error that is none of ours is not written down."""
     found = outcome(case)
-    if found.said.startswith("! ") and not hasattr(errors, found.said.split()[1]):
-        raise SystemExit(f"{case.name}\n{found.said}")
+    if found.written.startswith("! ") and not hasattr(errors, found.written.split()[1]):
+        raise SystemExit(f"{case.name}\n{found.written}")
     return case, found
 
 

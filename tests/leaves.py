@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 Path = tuple[Any, ...]
 
 
-def words(said: str) -> frozenset[str]:
-    return frozenset(said.split())
+def words(written: str) -> frozenset[str]:
+    return frozenset(written.split())
 
 
 class Leaf(NamedTuple):
@@ -54,8 +54,8 @@ class Leaf(NamedTuple):
 
 # Keys of one concept: a short value that stands under one is looked for under all.
 CONCEPTS: tuple[frozenset[str], ...] = tuple(
-    words(said)
-    for said in (
+    words(written)
+    for written in (
         # what somebody says, in whatever box
         "text content parts input output instructions system thinking reasoning reasoning_content "
         "arguments args result response value refusal output_text summary prompt message reason "
@@ -104,8 +104,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
 
 # Words of one meaning: each may stand for another, wherever it stands.
 WORDS: tuple[frozenset[str], ...] = tuple(
-    words(said)
-    for said in (
+    words(written)
+    for written in (
         # who speaks; results are a turn of the user here, and of a tool or a function there
         "assistant model ai CHATBOT",
         "user human tool function",
@@ -163,8 +163,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
 # Kinds of errors; a number is the status of HTTP. An error may have a type and a code, and each of
 # these words stands for one of them.
 FAILED: tuple[frozenset[str], ...] = tuple(
-    words(said)
-    for said in (
+    words(written)
+    for written in (
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
         "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
@@ -277,7 +277,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every answer ends
+        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every reply ends
     ),
     "done": (True,),
     "state": ("done",),
@@ -302,8 +302,8 @@ PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.
 IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId"
 COVERS: dict[str, frozenset[str]] = {
-    code: words(said)
-    for code, said in {
+    code: words(written)
+    for code, written in {
         "message.boundary": "role speaker",
         "message.position": "",
         "message.role": "role speaker",
@@ -384,7 +384,7 @@ BLANK: tuple[Any, ...] = (None, "", [], {})
 FEW = 4  # characters: what is shorter is found everywhere
 
 
-# A prompt or an answer in the language of a template, and the words of that language.
+# A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
     r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
     "the following functions|You have access to the following functions:"
@@ -512,9 +512,9 @@ for group in CONCEPTS:
         ALIKE[name] = ALIKE.get(name, frozenset()) | names
 MEANT: dict[str, frozenset[str]] = {}
 for group in (*WORDS, *FAILED):
-    said = group | {PHRASES[name] for name in group if name in PHRASES}
-    for name in said:
-        MEANT[name] = MEANT.get(name, frozenset()) | said
+    written = group | {PHRASES[name] for name in group if name in PHRASES}
+    for name in written:
+        MEANT[name] = MEANT.get(name, frozenset()) | written
 COUNTS = words("usage usagemetadata tokens billedunits metrics promptevalcount evalcount")
 DATES = words("created createdat createtime create_time timestamp completedat")
 
@@ -757,7 +757,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         before, after = path.rpartition("/")[::2], pointer[len(parent(path)) + 1 :].split("/")[0]
         same = pointer.startswith(before[0] + "/") and before[1].isdigit() and after.isdigit()
         return same and int(after) > int(before[1]) and leaf.kind == "reasoning"
-    if code.startswith("thinking"):  # how hard to think may be said apart from that
+    if code.startswith("thinking"):  # how hard to think may be written apart from that
         return plain(leaf.key) in THOUGHT
     return False
 
@@ -809,7 +809,7 @@ APART = {
     "media": words("title filename displayName document_name context citations cache_control"),
     "passage": words("cache_control"),
 }
-# Where a response says what was said, when all of it is lost.
+# Where a response says what was written, when all of it is lost.
 SAID = words("output choices candidates content message response steps text messages parts")
 ANSWERED = frozenset({"id", "model", "output", "usage", "status", "error", "created_at", "content"})
 
@@ -879,7 +879,7 @@ def is_silent(leaf: Leaf) -> bool:
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
-        return True  # the model chooses, as it does where nothing is said
+        return True  # the model chooses, as it does where nothing is written
     if leaf.value in CACHED or leaf.value in FAILURES:
         return False
     if leaf.path == ("text",) and leaf.value == "<bos>":
@@ -956,7 +956,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
             return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
-    # Said once, it need not be said again: names and ids, keys, and quotes of what was said.
+    # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
         return True
     if is_key(leaf) or plain(leaf.key) in NAMES or is_quoted(leaf):

@@ -37,14 +37,14 @@ class Line(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", self.server.content_type)
         self.end_headers()
-        self.wfile.write(self.server.said)
+        self.wfile.write(self.server.written)
 
     def log_message(self, *_: object) -> None:
         pass
 
 
 class Server(ThreadingHTTPServer):
-    said = b""
+    written = b""
     content_type = "text/event-stream"
 
 
@@ -105,14 +105,14 @@ class Listener:
         self.server.server_close()
         self.thread.join()
 
-    def hear(self, said: bytes, dialect: str) -> Json:
-        """The answer as the official client of a dialect puts it together."""
-        self.server.said, self.server.content_type = said, APIS[dialect].content_type
+    def hear(self, written: bytes, dialect: str) -> Json:
+        """The reply as the official client of a dialect puts it together."""
+        self.server.written, self.server.content_type = written, APIS[dialect].content_type
         return tidy(self.ways[dialect]())
 
-    def follow(self, said: bytes, dialect: str) -> Heard:
+    def follow(self, written: bytes, dialect: str) -> Heard:
         """The response as the client of a vendor tells it, event by event."""
-        self.server.said, self.server.content_type = said, APIS[dialect].content_type
+        self.server.written, self.server.content_type = written, APIS[dialect].content_type
         return self.others[dialect]()
 
     def chat(self) -> Json:
@@ -122,12 +122,12 @@ class Listener:
                 for _ in stream:
                     pass
             except (openai.LengthFinishReasonError, openai.ContentFilterFinishReasonError):
-                pass  # so it says that the answer is not whole; what there is of it, it has
+                pass  # so it says that the reply is not whole; what there is of it, it has
             return stream.current_completion_snapshot.to_dict()
 
-    def chunks(self, said: bytes) -> list[Json]:
+    def chunks(self, written: bytes) -> list[Json]:
         """The chunks of a chat, one by one."""
-        self.server.said = said
+        self.server.written = written
         asked: Json = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
         with self.openai.chat.completions.create(**asked, stream=True) as stream:
             return [chunk.to_dict() for chunk in stream]
@@ -178,9 +178,9 @@ class Listener:
             for choice in event.data.choices:
                 if choice.index:
                     continue
-                said = choice.delta.content or ""
-                chunks: list[Json] = [] if isinstance(said, str) else list(said)
-                texts += [said] if isinstance(said, str) else []
+                written = choice.delta.content or ""
+                chunks: list[Json] = [] if isinstance(written, str) else list(written)
+                texts += [written] if isinstance(written, str) else []
                 texts += [chunk.text for chunk in chunks if chunk.type == "text"]
                 for call in choice.delta.tool_calls or ():
                     calls.append((call.function.name, loaded(call.function.arguments)))
@@ -222,17 +222,19 @@ class Listener:
         reply = self.amazon.converse_stream(modelId="m", messages=messages)
         with closing(reply["stream"]) as events:
             for event in events:
-                ((kind, said),) = event.items()
-                if kind == "contentBlockStart" and "toolUse" in said["start"]:
-                    if said["start"]["toolUse"].get("type") == "server_tool_use":
+                ((kind, written),) = event.items()
+                if kind == "contentBlockStart" and "toolUse" in written["start"]:
+                    if written["start"]["toolUse"].get("type") == "server_tool_use":
                         continue  # which the server runs itself
-                    calls[said["contentBlockIndex"]] = [said["start"]["toolUse"]["name"], ""]
+                    calls[written["contentBlockIndex"]] = [written["start"]["toolUse"]["name"], ""]
                 elif kind == "contentBlockDelta":
-                    texts.append(said["delta"].get("text", ""))
-                    if "toolUse" in said["delta"] and said["contentBlockIndex"] in calls:
-                        calls[said["contentBlockIndex"]][1] += said["delta"]["toolUse"]["input"]
+                    texts.append(written["delta"].get("text", ""))
+                    if "toolUse" in written["delta"] and written["contentBlockIndex"] in calls:
+                        calls[written["contentBlockIndex"]][1] += written["delta"]["toolUse"][
+                            "input"
+                        ]
                 elif kind == "messageStop":
-                    ending = said["stopReason"]
+                    ending = written["stopReason"]
         return Heard("".join(texts), [(n, loaded(text)) for n, text in calls.values()], ending)
 
 
@@ -242,7 +244,7 @@ def loaded(arguments: Json) -> Json:
 
 
 class Failed(Exception):
-    """The client was told that the answer failed."""
+    """The client was told that the reply failed."""
 
 
 REFUSALS = (

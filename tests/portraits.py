@@ -49,8 +49,8 @@ def gallery(stream: Stream) -> str:
     lines: list[str] = []
     for target in TARGETS:
         transcoder = dragoman.Transcoder(stream.dialect, target, now=0)
-        said = transcoder.feed(stream.data) + transcoder.close()
-        document = dragoman.collect(said, target).document
+        written = transcoder.feed(stream.data) + transcoder.close()
+        document = dragoman.collect(written, target).document
         tree = dialects.get(target).read(document, "response")
         assert isinstance(tree, Response)
         lines += [f"{target}:", *(f"  {line}" for line in portrait(tree))]
@@ -61,7 +61,7 @@ def gallery(stream: Stream) -> str:
 
 
 def losses(transcoder: dragoman.Transcoder) -> list[dragoman.Loss]:
-    """Those that are about what was said; what an answer echoes is told in other tests."""
+    """Those that are about what was written; what a reply echoes is told in other tests."""
     dull = ("response.", "usage", "message.id", "tool_call.item_id", "service_tier", "reasoning.id")
     return [loss for loss in transcoder.losses if not loss.what.startswith(dull)]
 
@@ -89,8 +89,8 @@ def line(block: Block) -> str:
         case ToolCall():
             return f"call {block.id} {block.name} {block.arguments}"
         case Reasoning():
-            said = " / ".join((*block.content, *block.summary))
-            return f"thought {said!r}" + (
+            written = " / ".join((*block.content, *block.summary))
+            return f"thought {written!r}" + (
                 f" {block.signature.kind} {block.signature.data}" if block.signature else ""
             )
         case Hosted():

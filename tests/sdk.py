@@ -220,7 +220,7 @@ def _cohere() -> dict[str, Any]:
     from cohere.v2 import client
     from typing_extensions import TypedDict
 
-    class Failed(TypedDict):  # a failed answer is an error, for which there is no type
+    class Failed(TypedDict):  # a failed reply is an error, for which there is no type
         message: str
         id: NotRequired[str]
 

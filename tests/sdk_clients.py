@@ -20,7 +20,7 @@ PNG = base64.b64decode(
 """A picture of one pixel."""
 
 
-def said(items: list[dict[str, Any]]) -> str:
+def written(items: list[dict[str, Any]]) -> str:
     """The texts and refusals of the items of a response."""
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     return "".join(part.get("text") or part.get("refusal") or "" for part in parts)
@@ -191,7 +191,7 @@ class Responses(Talk):
         reasoning = "".join(
             part["text"] for i in items if i["type"] == "reasoning" for part in i["summary"]
         )
-        return Heard(said(items), calls, reasoning, str(reply.status))
+        return Heard(written(items), calls, reasoning, str(reply.status))
 
     def heard(self, asked: dict[str, Any], stream: bool) -> Any:
         """A response; of a stream the one that its last event has."""

@@ -74,8 +74,8 @@ def documents(dialect: str, facet: str) -> tuple[Any, ...]:
     """The seeds of a dialect and facet; nobody may change them."""
     own = [document.body for document in corpus().get((dialect, facet), ())]
     found = {text(body): body for body in [*own, *converted(dialect, facet, len(own))]}
-    chosen = sorted(found, key=lambda said: crc32(said.encode("utf-8", "replace")))[:MOST]
-    return tuple(found[said] for said in chosen)
+    chosen = sorted(found, key=lambda written: crc32(written.encode("utf-8", "replace")))[:MOST]
+    return tuple(found[written] for written in chosen)
 
 
 def converted(dialect: str, facet: str, known: int) -> Iterator[Any]:

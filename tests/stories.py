@@ -196,8 +196,8 @@ def agent(source: str, turns: int, seed: int = 0, marks: bool = False) -> Iterat
         assert key is not None
         yield marked(doc, key) if marks else doc
         calls = [_call(turn, number, rng) for number in range(rng.choice((1, 1, 2, 3)))]
-        said = rng.choice((None, "Let me look.", "\U0001f680 go"))
-        messages = [*messages, {"role": "assistant", "content": said, "tool_calls": calls}]
+        written = rng.choice((None, "Let me look.", "\U0001f680 go"))
+        messages = [*messages, {"role": "assistant", "content": written, "tool_calls": calls}]
         for call in calls:
             text = rng.choice(("done", '{"a":1}', "x" * rng.randrange(400)))
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})

@@ -186,18 +186,18 @@ def strange_streams(
 def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> str | None:
     """What is wrong with a stream of another dialect, made of one with a strange key."""
     transcoder = Transcoder(source, target, now=0)
-    said = transcoder.feed(data) + transcoder.close()
+    spelled = transcoder.feed(data) + transcoder.close()
     if transcoder.problem is not None or transcoder.reader.truncated:
         return None  # refused, or no end in sight: the target fails, and says so
     if source == target:
-        return None if said == data else f"{stranger.pointer} does not pass"
+        return None if spelled == data else f"{stranger.pointer} does not pass"
     if transcoder.reader.failure is not None:
         return None  # an error is a document of its own, for which the law at rest holds
     document, losses = transcoder.reader.document(), transcoder.losses
     for loss in losses:
         if not resolves(document, loss.path):
             return f"{loss}, which is nowhere"
-    if stranger.value in (None, "", [], {}) or stranger.key.encode() in said:
+    if stranger.value in (None, "", [], {}) or stranger.key.encode() in spelled:
         return None
     if any(repr(stranger.key) in loss.why or loss.what == "stream.event" for loss in losses):
         return None
@@ -236,12 +236,12 @@ def reports(loss: Any, pointer: str) -> bool:
 
 def travels(stranger: Stranger, output: Any) -> bool:
     """Whether the key stands in the output, as a key or in a text; an added one with its value."""
-    said = text(output)
-    if stranger.key not in said:  # JSON that became data
+    spelled = text(output)
+    if stranger.key not in spelled:  # JSON that became data
         strings = (leaf.value for leaf in leaves.walk(output) if isinstance(leaf.value, str))
         data = (string.rpartition(";base64,")[2] for string in strings)
-        said = "".join(filter(None, map(leaves.decoded, data)))
-    return stranger.key in said and (stranger.key != ADDED or VALUE in said)
+        spelled = "".join(filter(None, map(leaves.decoded, data)))
+    return stranger.key in spelled and (stranger.key != ADDED or VALUE in spelled)
 
 
 def text(value: Any) -> str:

@@ -108,10 +108,10 @@ namespaces = st.sampled_from([None, None, None, "crm", "a.b"])
 
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
-    """One round: somebody asks, the assistant answers, its calls are answered."""
+    """One round: somebody asks, the assistant replies, its calls are answered."""
     asked = draw(st.sampled_from(["user", "user", "user", "developer", "system"]))
-    said = draw(st.lists(texts if asked != "user" else user_blocks, min_size=1, max_size=3))
-    out = [Message(asked, tuple(said), draw(st.none() | st.just("ada")))]  # type: ignore[arg-type]
+    written = draw(st.lists(texts if asked != "user" else user_blocks, min_size=1, max_size=3))
+    out = [Message(asked, tuple(written), draw(st.none() | st.just("ada")))]  # type: ignore[arg-type]
     if asked != "user":
         out.append(Message("user", (draw(texts),)))
     calls = draw(
@@ -125,13 +125,13 @@ def turns(draw: st.DrawFn) -> list[Message]:
     if custom and calls:
         first = calls[0]
         calls[0] = ToolCall(first.id, first.name, "free text", "custom", namespace=first.namespace)
-    answer: list[Block] = [
+    reply: list[Block] = [
         *draw(st.lists(reasoning, max_size=1)),
         *draw(st.lists(texts, max_size=2)),
     ]
-    if not calls and not answer:
-        answer = [Text("ok")]
-    out.append(Message("assistant", (*answer, *calls)))
+    if not calls and not reply:
+        reply = [Text("ok")]
+    out.append(Message("assistant", (*reply, *calls)))
     for call in calls:
         content = draw(st.lists(result_blocks, max_size=2))
         failed = draw(st.sampled_from([None, None, True]))
@@ -239,7 +239,7 @@ usages = st.builds(
     st.integers(0, 999),
     st.none() | st.integers(0, 99),
 )
-answers = st.lists(
+replies = st.lists(
     st.one_of(
         texts, reasoning, st.builds(Refusal, words), st.builds(ToolCall, call_ids, names, arguments)
     ),
@@ -254,7 +254,7 @@ stops = st.builds(
 
 
 def responses() -> st.SearchStrategy[Response]:
-    candidate: Any = st.builds(Candidate, st.builds(Message, st.just("assistant"), answers), stops)
+    candidate: Any = st.builds(Candidate, st.builds(Message, st.just("assistant"), replies), stops)
     return st.builds(
         Response,
         st.none() | st.just("id_1"),
@@ -346,14 +346,14 @@ reasoned: Any = st.lists(signed | reasoning.filter(lambda t: t.id is None), max_
 
 @st.composite
 def rounds(draw: st.DrawFn, number: int) -> list[Message]:
-    """One turn of an agent: calls, and results that may be missing, come twice, or answer none."""
+    """One turn of an agent: calls, and results that may be missing, come twice, or reply none."""
     names_ = st.sampled_from(["look", "add"])
     ids = [f"call_{number}{letter}" for letter in "abc"[: draw(st.integers(1, 3))]]
     calls = [ToolCall(name, draw(names_), '{"a":1}') for name in ids]
-    said = draw(st.lists(texts, max_size=1))
-    out = [Message("assistant", (*draw(reasoned), *said, *calls))]
-    answered = draw(st.sampled_from([ids, ids, ids, ids[:-1], [*ids, ids[0]], [*ids, "call_none"]]))
-    for name in answered:
+    written = draw(st.lists(texts, max_size=1))
+    out = [Message("assistant", (*draw(reasoned), *written, *calls))]
+    replied = draw(st.sampled_from([ids, ids, ids, ids[:-1], [*ids, ids[0]], [*ids, "call_none"]]))
+    for name in replied:
         content = tuple(draw(st.lists(texts, max_size=2)))
         failed = draw(st.sampled_from([None, None, True]))
         out.append(Message("tool", (ToolResult(name, content, failed),)))
@@ -454,8 +454,8 @@ class _Distinct:
                 return replace(block, source=self.source(block.source))
             case Passage():  # without words, nothing tells it from any other blank text
                 inner = [b for b in block.content if isinstance(b, Text)]
-                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in inner)
-                return replace(block, content=said)
+                written = tuple(replace(b, text=self.word(f"{b.text}.")) for b in inner)
+                return replace(block, content=written)
             case ToolCall():
                 return replace(block, arguments=self.arguments(block.arguments))
             case ToolResult():

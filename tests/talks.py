@@ -1,4 +1,4 @@
-"""One question and its answer, in every dialect: what the laws about providers ask and hear."""
+"""One question and its reply, in every dialect: what the laws about providers ask and hear."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def heard(document: Any, upstream: str) -> list[str]:
     ]
 
 
-def said(document: Any, caller: str) -> list[Any]:
+def written(document: Any, caller: str) -> list[Any]:
     """What a response says: its texts, and its calls."""
     tree = dragoman.read(document, caller, facet="response")
     assert isinstance(tree, Response)

@@ -20,7 +20,7 @@ from dragoman.cli.inputs import Input, _Unpacked
 from dragoman.errors import Malformed
 from dragoman.exchange import Exchange
 from dragoman.providers import (
-    BadAnswer,
+    BadReply,
     Provider,
     ProviderError,
     RateLimited,
@@ -270,8 +270,8 @@ def test_a_writer_that_runs_out_of_stack_says_so(monkeypatch: Any) -> None:
 
 
 def test_an_object_of_parts_that_says_nothing_is_decomposed() -> None:
-    said = {"candidates": [{"content": {"role": "model", "parts": {}}, "finishReason": "STOP"}]}
-    assert decompose(said, "gemini")
+    written = {"candidates": [{"content": {"role": "model", "parts": {}}, "finishReason": "STOP"}]}
+    assert decompose(written, "gemini")
 
 
 # -- marks and halves ------------------------------------------------------------------------------
@@ -315,10 +315,10 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def refused(said: Any, *, stream: bool = False, caller: str = "chat", **options: Any) -> Any:
-    """The error that a server's answer ends in."""
+def refused(written: Any, *, stream: bool = False, caller: str = "chat", **options: Any) -> Any:
+    """The error that a server's reply ends in."""
     with (
-        Upstream(said, strict=False) as server,
+        Upstream(written, strict=False) as server,
         Provider(
             "openai-chat",
             url=server.url + "/v1",
@@ -344,7 +344,7 @@ PACKED = {"content-encoding": "gzip"}
 
 
 @pytest.mark.parametrize(
-    ("said", "stream"),
+    ("written", "stream"),
     [
         (Say(200, BOMB, PACKED), False),
         (Tell([gzip.compress(b"data: " + b"x" * 5_000_000)], PACKED), True),
@@ -352,9 +352,9 @@ PACKED = {"content-encoding": "gzip"}
         (Tell([CHUNK] * 50_000), True),
     ],
 )
-def test_an_answer_has_a_limit_unpacked(said: Any, stream: bool) -> None:
-    error = refused(said, stream=stream, limit=100_000)
-    assert isinstance(error, BadAnswer)
+def test_an_answer_has_a_limit_unpacked(written: Any, stream: bool) -> None:
+    error = refused(written, stream=stream, limit=100_000)
+    assert isinstance(error, BadReply)
     assert "than" in str(error)
     assert "bytes" in str(error)
 
@@ -384,8 +384,8 @@ def test_a_stream_may_have_a_time_limit() -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_an_error_that_nests_deeply(depth: int, status: int, caller: str, stream: bool) -> None:
     body = b'{"error":{"message":"x","deep":%s}}' % nested("[", depth)
-    said = Say(status, body, {"content-type": "application/json"})
-    assert isinstance(refused(said, stream=stream, caller=caller), ProviderError)
+    written = Say(status, body, {"content-type": "application/json"})
+    assert isinstance(refused(written, stream=stream, caller=caller), ProviderError)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_bytes_are_parsed_and_values_taken() -> None:
 def test_the_input_is_not_changed() -> None:
     before = repr(THOUGHT)
     for target in filter(lambda name: testing.speaks(name, "request"), dialects.names()):
-        with suppress(dragoman.Unsayable):  # some dialects have no form for a plain answer
+        with suppress(dragoman.Unsayable):  # some dialects have no form for a plain reply
             dragoman.convert(THOUGHT, source="anthropic", target=target, carry=True)
     assert repr(THOUGHT) == before
 
@@ -248,16 +248,16 @@ def test_lone_surrogates_come_back_in_the_same_dialect() -> None:
 @pytest.mark.parametrize("target", ["chat", "gemini", "responses", "bedrock", "mistral", "ollama"])
 def test_lone_surrogates_are_reported_elsewhere_and_no_text_has_them(target: str) -> None:
     result = dragoman.convert(HALVES, source="anthropic", target=target, carry=True)
-    said = [loss for loss in result.losses if loss.what == "text.surrogate"]
-    assert [loss.path for loss in said] == ["/messages/0/content/0/text", "/messages/1/content"]
-    assert {loss.kind for loss in said} == {"approximated"}
+    written = [loss for loss in result.losses if loss.what == "text.surrogate"]
+    assert [loss.path for loss in written] == ["/messages/0/content/0/text", "/messages/1/content"]
+    assert {loss.kind for loss in written} == {"approximated"}
     text = result.to_json().decode()
     assert "cut \ufffd" in text
     assert "\ufffd \U0001f600 whole" in text
-    home = dragoman.convert(
+    same = dragoman.convert(
         result.to_json(), source=target, target="anthropic", capsule=result.capsule
     )
-    assert json.loads(home.to_json()) == json.loads(HALVES)
+    assert json.loads(same.to_json()) == json.loads(HALVES)
 
 
 def test_what_else_is_wrong_is_not_hidden_by_lone_surrogates() -> None:

@@ -70,7 +70,7 @@ def test_audit(document: Document) -> None:
 @everywhere
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_audit_of_what_was_converted(case: Case) -> None:
-    """What comes out where a case cannot be said whole is a document like any other."""
+    """What comes out where a case cannot be expressed whole is a document like any other."""
     for document in case.documents:
         if document.degraded and (case.name, document.dialect) not in LOOKALIKES:
             testing.for_all(testing.audit, document, targets(document))
@@ -86,7 +86,7 @@ LOOKALIKES = {
 @everywhere
 @documents
 def test_the_way_home(document: Document) -> None:
-    testing.for_all(testing.home, document, targets(document))
+    testing.for_all(testing.same, document, targets(document))
 
 
 @everywhere
@@ -144,11 +144,11 @@ def test_the_official_types_accept(document: Document) -> None:
 
 
 def has_become_an_error(document: Document, case: Case) -> bool:
-    """Whether a failed answer is an error where this dialect says it."""
-    said = case.degrades.get(document.facet, {})
+    """Whether a failed reply is an error where this dialect says it."""
+    spelled = case.degrades.get(document.facet, {})
     return any(
         any(loss.startswith("moved response.failure") for loss in losses)
-        for pair, losses in said.items()
+        for pair, losses in spelled.items()
         if pair.endswith(f" > {document.dialect}")
     )
 

@@ -209,7 +209,7 @@ SHAPES = (
     references,
 )
 PARTIAL = ("functiongemma-teaching",)
-"""One call in each turn of the model, and nothing else: these shapes cannot be said in it."""
+"""One call in each turn of the model, and nothing else: these shapes cannot be expressed in it."""
 SPEAKERS = [
     name
     for name in dialects.names()

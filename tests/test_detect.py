@@ -74,7 +74,7 @@ KNOWN: list[tuple[str, str, Any]] = [
     (RESPONSES, "tool-choice", {"type": "function", "name": "f"}),
     (RESPONSES, "tool-choice", {"type": "allowed_tools", "mode": "auto", "tools": []}),
     (RESPONSES, "tool-choice", {"type": "file_search"}),
-    # answers
+    # replies
     (ANTHROPIC, "response", {"type": "message", "role": "assistant", "content": []}),
     (CHAT, "response", {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}),
     (RESPONSES, "response", {"object": "response", "output": []}),

@@ -87,7 +87,9 @@ def reply_calling(names: list[str], upstream: str, custom: frozenset[str]) -> Js
     """A reply of the upstream that calls each tool."""
     wraps = not can_be_freeform(upstream)
     calls = tuple(
-        ToolCall(f"call{number:05d}", name, said(name in custom, wraps), kind(name, custom, wraps))
+        ToolCall(
+            f"call{number:05d}", name, written(name in custom, wraps), kind(name, custom, wraps)
+        )
         for number, name in enumerate(names)
     )
     message = Message("assistant", calls)
@@ -99,7 +101,7 @@ def reply_calling(names: list[str], upstream: str, custom: frozenset[str]) -> Js
 FREEFORM = 'one\n"two" \\ \u00e9 \U0001f600'
 
 
-def said(is_custom: bool, wraps: bool) -> str:
+def written(is_custom: bool, wraps: bool) -> str:
     if not is_custom:
         return '{"city":"Pera"}'
     return json.dumps({"input": FREEFORM}) if wraps else FREEFORM
@@ -188,10 +190,12 @@ def test_a_freeform_tool_and_an_illegal_name_come_back() -> None:
     assert (second["type"], second["name"]) == ("function_call", "server.read_file")
     stream = dragoman.decompose(reply, "anthropic-messages")
     flow = exchange.transcoder()
-    said = b"".join(flow.feed(stream[i : i + 7]) for i in range(0, len(stream), 7)) + flow.close()
-    assert b"response.custom_tool_call_input.delta" in said
-    assert b"server_read_file_" not in said
-    got = dragoman.collect(said, "openai-responses").document["output"]
+    written = (
+        b"".join(flow.feed(stream[i : i + 7]) for i in range(0, len(stream), 7)) + flow.close()
+    )
+    assert b"response.custom_tool_call_input.delta" in written
+    assert b"server_read_file_" not in written
+    got = dragoman.collect(written, "openai-responses").document["output"]
     assert [item["name"] for item in got] == ["apply_patch", "server.read_file"]
     assert got[0]["input"] == "*** Begin"
     assert flow.document is not None
@@ -231,8 +235,8 @@ def test_an_id_that_is_made_up_is_none_of_the_conversation() -> None:
 
 def test_replies_of_one_conversation_have_ids_of_their_own() -> None:
     """Bedrock names no reply, and Claude Code takes two replies with one id for one."""
-    said = {"message": {"role": "assistant", "content": [{"text": "Yes."}]}}
-    reply = {"output": said, "stopReason": "end_turn", "metrics": {"latencyMs": 1},
+    written = {"message": {"role": "assistant", "content": [{"text": "Yes."}]}}
+    reply = {"output": written, "stopReason": "end_turn", "metrics": {"latencyMs": 1},
              "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}  # fmt: skip
     history: Json = [{"role": "user", "content": "Hi"}]
     seen = set()
@@ -496,10 +500,10 @@ def test_claude_goes_on_thinking_in_a_tool_loop_if_its_signed_block_is_back(
     reply = dragoman.convert(signed, source="anthropic-messages", target=upstream, facet="response")
     first = Exchange(client="openai-chat", upstream=upstream)
     before = json.dumps(first.request(asked).document)
-    said = first.response(reply.document).document["choices"][0]["message"]
+    written = first.response(reply.document).document["choices"][0]["message"]
     if changed:
-        said["tool_calls"][0]["function"]["arguments"] = '{"a": 2}'
-    asked["messages"] += [said, {"role": "tool", "tool_call_id": "t1", "content": "Seen."}]
+        written["tool_calls"][0]["function"]["arguments"] = '{"a": 2}'
+    asked["messages"] += [written, {"role": "tool", "tool_call_id": "t1", "content": "Seen."}]
     result = Exchange(client="openai-chat", upstream=upstream, capsules=first.capsules).request(
         asked
     )

@@ -146,8 +146,8 @@ def swallow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that says no text, and ends well."""
     write = Dialect.stream_writer
 
-    def writer(self: Dialect, log: Any, *, home: bool = False) -> Any:
-        found = write(self, log, home=home)
+    def writer(self: Dialect, log: Any, *, same: bool = False) -> Any:
+        found = write(self, log, same=same)
         found.ways |= {Delta: lambda event: b""}
         return found
 
@@ -169,9 +169,9 @@ def closing(monkeypatch: pytest.MonkeyPatch) -> None:
     close = Transcoder.close
 
     def closed(self: Transcoder) -> bytes:
-        said = close(self)
+        written = close(self)
         self.reader.failure = None
-        return said
+        return written
 
     monkeypatch.setattr(Transcoder, "close", closed)
 

@@ -31,14 +31,14 @@ def test_they_give_what_they_gave(dialect: str) -> None:
 
 def shown(found: Outcome) -> list[object]:
     """An outcome as JSON, as far as it is."""
-    return [value(found.said), list(found.losses), value(found.capsule)]
+    return [value(found.written), list(found.losses), value(found.capsule)]
 
 
-def value(said: str) -> object:
+def value(written: str) -> object:
     try:
-        return json.loads(said)
+        return json.loads(written)
     except ValueError:
-        return said
+        return written
 
 
 @pytest.mark.parametrize("dialect", BY_FILE)
@@ -55,17 +55,17 @@ def test_the_official_types_accept_them(target: str) -> None:
     asked = 0
     for case, wanted in CASES:
         if case.target == target and is_written(case, wanted):
-            document = json.loads(wanted.said)
+            document = json.loads(wanted.written)
             if case.facet != "request" or not dragoman.check(document, target):
                 problems = sdk.problems(target, case.facet, document)
-                assert not problems, f"{case.name}\n{wanted.said}\n{problems}"
+                assert not problems, f"{case.name}\n{wanted.written}\n{problems}"
                 asked += 1
     assert asked
 
 
 def is_written(case: Case, wanted: Outcome) -> bool:
     """Whether it is a document with types, and nothing that came back as it was."""
-    if (case.target, case.facet) not in sdk.judged() or wanted.said.startswith("! "):
+    if (case.target, case.facet) not in sdk.judged() or wanted.written.startswith("! "):
         return False
     if case.dialect == "native":  # a tree may have been read from the dialect of the target
         return f'"dialect":"{case.target}"' not in kept.text(case.document)
@@ -74,7 +74,7 @@ def is_written(case: Case, wanted: Outcome) -> bool:
 
 def test_only_our_own_errors_are_kept() -> None:
     """A traceback is never the right result, whatever a file says."""
-    names = {wanted.said.split()[1] for _, wanted in CASES if wanted.said.startswith("! ")}
+    names = {wanted.written.split()[1] for _, wanted in CASES if wanted.written.startswith("! ")}
     assert names
     for name in names:
         assert issubclass(getattr(dragoman, name, Exception), dragoman.DragomanError), name

@@ -47,15 +47,15 @@ def requests(dialect: str) -> Iterator[Any]:
         for place in PLACES:
             key, _, inner = place.partition("/")
             yield json.loads(plain) | {key: {inner: value} if inner else value}
-        said = json.loads(plain)
+        written = json.loads(plain)
         for key in ("messages", "input", "contents"):
-            if isinstance(said.get(key), list):
-                said[key][0]["name"] = value
-                yield said
+            if isinstance(written.get(key), list):
+                written[key][0]["name"] = value
+                yield written
 
 
 def reasons(request: Any, source: str, target: str) -> list[str]:
-    """All that is said of a conversion: its losses, or why there is none."""
+    """All that is written of a conversion: its losses, or why there is none."""
     try:
         return list(map(str, convert(request, source=source, target=target).losses))
     except DragomanError as problem:
@@ -68,7 +68,9 @@ def test_no_reason_and_no_error_repeats_who_somebody_is(source: str) -> None:
         for problem in check(request, source):
             assert SECRET not in problem.message
         for target in dialects.names():
-            assert not [said for said in reasons(request, source, target) if SECRET in said]
+            assert not [
+                written for written in reasons(request, source, target) if SECRET in written
+            ]
 
 
 def test_no_excerpt_does(tmp_path: Path) -> None:
@@ -80,10 +82,10 @@ def test_no_excerpt_does(tmp_path: Path) -> None:
         broken = {"model": "m", **personal, "messages": [{"role": "user", "content": 7}]}
         file = tmp_path / "broken.json"
         file.write_text(json.dumps(broken))
-        _, said, code = dragoman(["convert", "-f", "chat", "-t", "anthropic", str(file)])
+        _, written, code = dragoman(["convert", "-f", "chat", "-t", "anthropic", str(file)])
         assert code == 4
-        assert SECRET not in said
-        assert str(NUMBER) not in said
-        caret = next(line for line in said.splitlines() if line.strip() == "^")
-        shown = said.splitlines()[said.splitlines().index(caret) - 1]
+        assert SECRET not in written
+        assert str(NUMBER) not in written
+        caret = next(line for line in written.splitlines() if line.strip() == "^")
+        shown = written.splitlines()[written.splitlines().index(caret) - 1]
         assert shown[len(caret) - 1] == "7"  # what is masked does not move what is shown

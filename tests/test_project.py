@@ -219,14 +219,14 @@ def test_dialects_of_other_packages_register_by_entry_point(monkeypatch: Any) ->
 
 
 def test_every_code_that_is_said_is_documented() -> None:
-    said = set()
+    written = set()
     for _, path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 kinds = ("dropped", "approximated", "invented", "moved", "renamed")
                 if node.func.attr in kinds and node.args and isinstance(node.args[0], ast.Constant):
-                    said.add(node.args[0].value)
-    assert said <= CODES.keys(), said - CODES.keys()
+                    written.add(node.args[0].value)
+    assert written <= CODES.keys(), written - CODES.keys()
 
 
 @pytest.mark.parametrize(

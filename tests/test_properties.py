@@ -149,7 +149,7 @@ def test_documents_with_strange_keys(tree: Tree, source: str, target: str, dice:
 @given(tree=requests(), source=st.sampled_from(GREAT), target=st.sampled_from(GREAT))
 def test_the_way_home(tree: Request, source: str, target: str) -> None:
     document = dialects.get(source).write(tree, Ledger())
-    testing.home(Document("", source, "", "request", False, document), target)
+    testing.same(Document("", source, "", "request", False, document), target)
 
 
 @relaxed
@@ -166,10 +166,10 @@ def test_the_way_home_of_a_conversation_that_grew(
     document = dragoman.write(History(old), source).document
     there = dragoman.convert(document, source=source, target=target, facet="messages", carry=True)
     grown = grow(there.document, target, new)
-    home = dragoman.convert(
+    same = dragoman.convert(
         grown, source=target, target=source, facet="messages", capsule=there.capsule
     )
-    was, now = turns_of(document), turns_of(home.document)
+    was, now = turns_of(document), turns_of(same.document)
     assert now[: len(was) - 1] == was[:-1]
     assert not was or goes_on(was[-1], now[len(was) - 1])
 
@@ -188,8 +188,8 @@ def goes_on(item: Any, longer: Any) -> bool:
 def grow(document: Any, dialect: str, new: Any) -> Any:
     """The document with the messages of another conversation after it."""
     fresh = [m for m in new if m.role not in ("system", "developer")]
-    said = turns_of(document)
-    if said and said[-1].get("role") in ("system", "developer"):
+    written = turns_of(document)
+    if written and written[-1].get("role") in ("system", "developer"):
         # Anthropic takes a system turn only right before the assistant's.
         fresh.insert(0, Message("assistant", (Text("ok"),)))
     more = turns_of(dragoman.write(History(tuple(fresh)), dialect).document)

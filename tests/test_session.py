@@ -96,11 +96,11 @@ def test_a_capsule_is_given_back() -> None:
         data = stories.compact(request)
         there = session.convert(data)
         assert there.capsule is not None
-        home = back.convert(there.to_json(), capsule=there.capsule)
+        same = back.convert(there.to_json(), capsule=there.capsule)
         plain = dragoman.convert(there.to_json(), **CHAT, capsule=there.capsule)
-        assert (home.to_json(), home.losses) == (plain.to_json(), plain.losses)
-        assert home.document == request
-        assert home.restored == plain.restored
+        assert (same.to_json(), same.losses) == (plain.to_json(), plain.losses)
+        assert same.document == request
+        assert same.restored == plain.restored
 
 
 def test_ids_are_asked_for_as_often() -> None:
@@ -135,8 +135,12 @@ def test_the_law_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed, "same", eq)
     for change in ({"a": 1}, {"a": True}), ({"a": 1, "b": 1.0}, {"b": 1, "a": 1.0}):
         requests = (
-            stories.compact({"model": "m", "messages": [{"role": "user", "content": "Hi"}, said]})
-            for said in [{"role": "assistant", "content": "Hi", "extra": value} for value in change]
+            stories.compact(
+                {"model": "m", "messages": [{"role": "user", "content": "Hi"}, written]}
+            )
+            for written in [
+                {"role": "assistant", "content": "Hi", "extra": value} for value in change
+            ]
         )
         options = {"source": "openai-chat", "target": "openai-chat"}
         assert list(stories.differences(requests, Session, **options))

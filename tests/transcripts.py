@@ -80,8 +80,8 @@ def redraw(text: str) -> str:
         if stderr:
             out.append(f"\n```stderr\n{stderr}```\n")
         rest = text[done:]
-        if said := EXIT.match(rest.lstrip("\n")):
-            done += len(rest) - len(rest.lstrip("\n")) + said.end()
+        if written := EXIT.match(rest.lstrip("\n")):
+            done += len(rest) - len(rest.lstrip("\n")) + written.end()
         if code:
             out.append(f"\nExit code {code}.\n")
     return "".join(out) + text[done:]
@@ -110,8 +110,8 @@ def run(line: str) -> Outcome:
         words, source, target = redirect(part)
         if source is not None:
             data = Path(source).read_bytes()
-        data, said, code = invoke(words, data)
-        errors += said
+        data, written, code = invoke(words, data)
+        errors += written
         if target is not None:
             Path(target).write_bytes(data)
             data = b""

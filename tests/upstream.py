@@ -1,7 +1,7 @@
 """A scripted upstream on this machine: it speaks any dialect and is strict about it.
 
 Each request is held against the vendor's own types and against ``dragoman.check``, and kept for
-the test. The answers are given in the order of the script.
+the test. The replies are given in the order of the script.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Say(NamedTuple):
-    """An answer that is not simply a JSON document with status 200."""
+    """A reply that is not simply a JSON document with status 200."""
 
     status: int = 200
     body: Json | bytes | str = b""
@@ -68,7 +68,7 @@ class Say(NamedTuple):
 
 
 class Tell(NamedTuple):
-    """An answer that comes in pieces. ``breaks``: the connection breaks after the last."""
+    """A reply that comes in pieces. ``breaks``: the connection breaks after the last."""
 
     pieces: Iterable[bytes] | AsyncIterable[bytes]
     headers: Mapping[str, str] = MappingProxyType({})
@@ -106,11 +106,11 @@ class Upstream:
         self.paths = paths
         self.strict = strict
         self.forever = forever
-        """the last answer of the script is given again and again"""
+        """the last reply of the script is given again and again"""
         self.seen: list[Seen] = []
         self.problems: list[str] = []
         self.left = threading.Event()
-        """somebody hung up in the middle of an answer"""
+        """somebody hung up in the middle of a reply"""
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
@@ -151,25 +151,27 @@ class Upstream:
         if self.strict:
             self._judge(seen)
         step = self.script[0] if self.forever and len(self.script) == 1 else self.script.pop(0)
-        said: Any = step(seen) if callable(step) else step
-        if asyncio.iscoroutine(said):
-            said = await said
-        if isinstance(said, Tell):
-            return await self._tell(request, said)
-        if isinstance(said, dict):
-            said = Say(body=said)
-        body = said.body
+        written: Any = step(seen) if callable(step) else step
+        if asyncio.iscoroutine(written):
+            written = await written
+        if isinstance(written, Tell):
+            return await self._tell(request, written)
+        if isinstance(written, dict):
+            written = Say(body=written)
+        body = written.body
         if not isinstance(body, bytes | str):
-            return web.json_response(body, status=said.status, headers=said.headers)
-        kind = said.headers.get("content-type", "text/plain")
-        rest = {k: v for k, v in said.headers.items() if k != "content-type"}
+            return web.json_response(body, status=written.status, headers=written.headers)
+        kind = written.headers.get("content-type", "text/plain")
+        rest = {k: v for k, v in written.headers.items() if k != "content-type"}
         raw = body.encode() if isinstance(body, str) else body
-        return web.Response(body=raw, status=said.status, headers=rest, content_type=kind)
+        return web.Response(body=raw, status=written.status, headers=rest, content_type=kind)
 
-    async def _tell(self, request: web.Request, said: Tell) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"content-type": "text/event-stream", **said.headers})
+    async def _tell(self, request: web.Request, written: Tell) -> web.StreamResponse:
+        response = web.StreamResponse(
+            headers={"content-type": "text/event-stream", **written.headers}
+        )
         await response.prepare(request)
-        pieces = said.pieces
+        pieces = written.pieces
         try:
             if isinstance(pieces, AsyncIterable):
                 async for piece in pieces:
@@ -180,7 +182,7 @@ class Upstream:
         except ConnectionError:
             self.left.set()
             return response
-        if said.breaks:
+        if written.breaks:
             assert request.transport is not None
             request.transport.close()
         return response
@@ -196,7 +198,7 @@ class Upstream:
         self.problems += map(str, dragoman.check(seen.document, seen.dialect))
 
     async def silence(self, _: Seen) -> Say:
-        """An answer that does not come before the server ends."""
+        """A reply that does not come before the server ends."""
         await self.end.wait()
         return Say(500)
 
@@ -204,8 +206,8 @@ class Upstream:
 class Raw:
     """A server that reads one request, sends some bytes, HTTP or not, and hangs up."""
 
-    def __init__(self, *answers: bytes) -> None:
-        self.answers = answers
+    def __init__(self, *replies: bytes) -> None:
+        self.replies = replies
         self.heard = b""
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
@@ -224,9 +226,9 @@ class Raw:
         self._server.close()
 
     def _serve(self) -> None:
-        for answer in self.answers:
+        for reply in self.replies:
             connection, _ = self._server.accept()
             with connection:
                 self.heard += connection.recv(2**16)
-                connection.sendall(answer)
+                connection.sendall(reply)
                 connection.shutdown(socket.SHUT_RDWR)

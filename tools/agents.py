@@ -79,22 +79,22 @@ class Run(NamedTuple):
 
     agent: str
     url: str
-    home: Path
+    same: Path
     bin: Path
 
     @property
     def work(self) -> Path:
-        return self.home / "work"
+        return self.same / "work"
 
 
 def environment(run: Run, **more: str) -> dict[str, str]:
     path = f"{run.bin}:/usr/local/bin:/usr/bin:/bin"
-    return {"HOME": str(run.home), "PATH": path, "TERM": "dumb", **more}
+    return {"HOME": str(run.same), "PATH": path, "TERM": "dumb", **more}
 
 
 def claude(run: Run) -> tuple[list[str], dict[str, str]]:
-    servers = {SERVER: {"command": sys.executable, "args": [str(run.home / "mcp.py")]}}
-    config = run.home / "mcp.json"
+    servers = {SERVER: {"command": sys.executable, "args": [str(run.same / "mcp.py")]}}
+    config = run.same / "mcp.json"
     config.write_text(json.dumps({"mcpServers": servers}))
     told = environment(
         run, ANTHROPIC_BASE_URL=run.url, ANTHROPIC_API_KEY="sk-x", IS_SANDBOX="1",
@@ -105,20 +105,20 @@ def claude(run: Run) -> tuple[list[str], dict[str, str]]:
 
 
 def codex(run: Run) -> tuple[list[str], dict[str, str]]:
-    folder = run.home / ".codex"
+    folder = run.same / ".codex"
     folder.mkdir(exist_ok=True)
     sockets = "supports_websockets = true" if run.agent == "codex-ws" else ""
     (folder / "config.toml").write_text(
         f'model = "gpt-5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
         f'base_url = "{run.url}/v1"\nenv_key = "MOCK_KEY"\nwire_api = "responses"\n{sockets}\n'
-        f'[mcp_servers.{SERVER}]\ncommand = "{sys.executable}"\nargs = ["{run.home}/mcp.py"]\n'
+        f'[mcp_servers.{SERVER}]\ncommand = "{sys.executable}"\nargs = ["{run.same}/mcp.py"]\n'
     )
     flags = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return ["codex", "exec", *flags, "Go."], environment(run, MOCK_KEY="x")
 
 
 def gemini(run: Run) -> tuple[list[str], dict[str, str]]:
-    folder = run.home / ".gemini"
+    folder = run.same / ".gemini"
     folder.mkdir(exist_ok=True)
     settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -240,11 +240,11 @@ def behind(upstream: str, told: list[dict[str, Any]]) -> Iterator[tuple[str, Mod
 def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
     """One cell of the table."""
     told = replies(agent, rich)
-    home = Path(tempfile.mkdtemp(dir=folder))
+    same = Path(tempfile.mkdtemp(dir=folder))
     with behind(upstream, told) as (url, model):
-        run = Run(agent, url, home, folder / "node_modules" / ".bin")
+        run = Run(agent, url, same, folder / "node_modules" / ".bin")
         run.work.mkdir()
-        (home / "mcp.py").write_text(MCP)
+        (same / "mcp.py").write_text(MCP)
         subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
         command, env = AGENTS[agent](run)
         command[0] = str(run.bin / command[0])
@@ -255,7 +255,7 @@ def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "timeout"
-        (home / "output.txt").write_text(done.stdout + done.stderr)
+        (same / "output.txt").write_text(done.stdout + done.stderr)
         return verdict(model, done.stdout, rich, upstream)
 
 

@@ -38,8 +38,8 @@ class Package(NamedTuple):
 def installed(name: str) -> Package:
     found = distribution(name)
     key = "License-Expression"
-    said = found.metadata[key] if key in found.metadata else None  # noqa: SIM401 - it has no get
-    return Package(found.version, found.requires or [], said)
+    written = found.metadata[key] if key in found.metadata else None  # noqa: SIM401 - it has no get
+    return Package(found.version, found.requires or [], written)
 
 
 def product() -> Package:
@@ -92,11 +92,11 @@ def component(name: str, package: Package) -> dict[str, Any]:
         "version": package.version,
         "purl": f"pkg:pypi/{name}@{package.version}",
     }
-    said = package.license
-    if said and SPDX.fullmatch(said):
-        made["licenses"] = [{"license": {"id": said}}]
-    elif said:
-        made["licenses"] = [{"expression": said}]
+    written = package.license
+    if written and SPDX.fullmatch(written):
+        made["licenses"] = [{"license": {"id": written}}]
+    elif written:
+        made["licenses"] = [{"expression": written}]
     return made
 
 

@@ -259,12 +259,12 @@ def join(
     log = Ledger(target=writer.name)
     value = load(response, limit)
     duplicates.note(response, value, log, "/response" if target else "")
-    answer = speaker.read(value, "response")
-    assert isinstance(answer, Response)
-    if answer.failure is not None or not answer.candidates:
+    reply = speaker.read(value, "response")
+    assert isinstance(reply, Response)
+    if reply.failure is not None or not reply.candidates:
         raise Malformed("a failed response cannot be appended to a history")
     if request.__class__ is str:
-        asked = Request(answer.model, (Message("user", (Text(request),)),))
+        asked = Request(reply.model, (Message("user", (Text(request),)),))
     else:
         value = load(request, limit)
         duplicates.note(request, value, log, "/request" if target else "")
@@ -272,17 +272,17 @@ def join(
         assert isinstance(read, Request)
         asked = read
     if target is not None:
-        asked, answer = below(asked, "/request"), below(answer, "/response")
+        asked, reply = below(asked, "/request"), below(reply, "/response")
     if request.__class__ is not str:
         asked = with_source(asked, value, speaker)
-    for other in answer.candidates[1:]:
+    for other in reply.candidates[1:]:
         log.dropped("candidates", other.at, "a history holds one candidate")
-    message = speaker.settle(answer.candidates[0].message, log)
+    message = speaker.settle(reply.candidates[0].message, log)
     if message.content:
         asked = replace(asked, messages=(*asked.messages, message))
     else:
         why = "a response without content is not appended to the history"
-        log.dropped("message.empty", answer.at, why)
+        log.dropped("message.empty", reply.at, why)
     document = writer.write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
@@ -310,9 +310,9 @@ def _convert_stream(
     transcoder = Transcoder(
         source, target, now=log.now, ids=log.ids, models=log.models, duplicates=True
     )
-    said = transcoder.feed(bytes(data)) + transcoder.close()
+    written = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)
-    return Result(said, transcoder.losses)
+    return Result(written, transcoder.losses)
 
 
 def detected(doc: Json, facet: str) -> Dialect:

@@ -5,7 +5,7 @@ A facet is a kind of document. A dialect has a facet in a direction when it has 
 Nothing is registered anywhere else.
 
 ``keep`` and ``emit`` are the two halves of one promise: what a reader does not understand is kept
-under the dialect's name, written back verbatim at home, and is a loss anywhere else.
+under the dialect's name, written back verbatim in the same dialect, and is a loss anywhere else.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ NOTHING: dict[str, Json] = {}
 
 
 class Guess(Struct, frozen=True):
-    """One answer to the question what a document is."""
+    """One reply to the question what a document is."""
 
     dialect: str
     facet: str
@@ -130,7 +130,7 @@ class Dialect:
     stores: ClassVar[bool] = False
     """Whether a request may continue a stored conversation, in which the calls stand."""
     kin: ClassVar[frozenset[str]] = frozenset()
-    """Dialects of nearly the same API: what only they know is said here in the very same way."""
+    """Dialects of nearly the same API: what only they know is written here in the very same way."""
     has_null_choice: ClassVar[bool] = True
     """Whether no choice of a tool, as a document of its own, is null."""
     whole_events: ClassVar[bool] = False
@@ -147,7 +147,7 @@ class Dialect:
     """What a server says of the stream before it begins."""
 
     statuses: ClassVar[Mapping[ErrorKind, int]] = {}
-    """HTTP statuses of this API for kinds of errors, where others answer with another one."""
+    """HTTP statuses of this API for kinds of errors, where others reply with another one."""
 
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
@@ -213,12 +213,12 @@ class Dialect:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
         log.target = self.name
-        if tree.original is not None and self.is_home(tree.dialect):
+        if tree.original is not None and self.is_same(tree.dialect):
             return source.write(self, tree, _FACET_OF[type(tree)], log)
         if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
-            if not self.is_home(tree.dialect):
+            if not self.is_same(tree.dialect):
                 if isinstance(tree, Request):
                     self.judge_model(tree, log)
                     if self.pairs:
@@ -242,7 +242,7 @@ class Dialect:
         assert failure is not None
         if not hasattr(self, "write_error"):
             raise Unsayable(f"{self.name} cannot hold a response that failed", failure.at)
-        if tree.candidates or not self.is_home(tree.dialect):
+        if tree.candidates or not self.is_same(tree.dialect):
             why = f"{self.name} writes a failed response as an error document"
             log.moved("response.failure", failure.at, why)
         lose_answer(tree, log)
@@ -250,10 +250,10 @@ class Dialect:
 
     def is_unsaid(self, choice: ToolChoice) -> bool:
         """Whether a choice says nothing at all: what no choice at all is read as."""
-        said = (choice.mode, choice.payload, choice.allowed, choice.parallel)
-        if any(value is not None for value in said):
+        written = (choice.mode, choice.payload, choice.allowed, choice.parallel)
+        if any(value is not None for value in written):
             return False
-        return choice.extras is None or not self.is_home(choice.extras.dialect)
+        return choice.extras is None or not self.is_same(choice.extras.dialect)
 
     def judge_model(self, tree: Request, log: Ledger) -> None:
         """A request must name a model; one that the API may not serve is passed on."""
@@ -290,13 +290,13 @@ class Dialect:
         reader: StreamReader = read(whole)
         return reader
 
-    def stream_writer(self, log: Ledger, *, home: bool = False) -> StreamWriter:
+    def stream_writer(self, log: Ledger, *, same: bool = False) -> StreamWriter:
         """A writer for one stream of this dialect."""
         write = getattr(self, "write_stream", None)
         if write is None:
             self._refuse("write", "stream")
         log.target = self.name
-        writer: StreamWriter = write(log, home)
+        writer: StreamWriter = write(log, same)
         return writer
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
@@ -308,7 +308,7 @@ class Dialect:
         return None
 
     def settle(self, message: Message, log: Ledger) -> Message:
-        """An answer as it stands in a history: what only answers may say is lost."""
+        """A reply as it stands in a history: what only replies may say is lost."""
         return message
 
     def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
@@ -369,21 +369,21 @@ class Dialect:
         return fields, parts
 
     def emit(self, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
-        """Add what was kept at home; elsewhere, say that it is lost."""
+        """Add what was kept in the same dialect; elsewhere, say that it is lost."""
         extras = node.extras
         if extras is not None:
             if self.knows(extras.dialect):
-                home = self.is_home(extras.dialect)
+                same = self.is_same(extras.dialect)
                 for key, value in extras.fields.items():
                     own = out.get(key)
-                    if own and not home and key not in extras.inner and _is_other(own, value):
+                    if own and not same and key not in extras.inner and _is_other(own, value):
                         why = f"{self.name} has another value for {key!r}"
                         log.dropped("extras", f"{node.at}/{escape(key)}", why)
                         continue
                     if own.__class__ is dict and value.__class__ is dict:
                         value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
-                if not home:
+                if not same:
                     self.lose_signature(extras, node.at, log)
             elif node.__class__ is Request and (shared := self.shared.get(extras.dialect)):
                 known = {k: v for k, v in extras.fields.items() if k in shared}
@@ -396,7 +396,7 @@ class Dialect:
 
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
-        if extras is not None and not self.is_home(extras.dialect):
+        if extras is not None and not self.is_same(extras.dialect):
             lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
 
@@ -456,7 +456,7 @@ class Dialect:
         """The usage of a response; zeros, where one is required and nobody counted."""
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, w)
-        elif self.counts.required and not w.home:
+        elif self.counts.required and not w.same:
             out["usage"] = self.counts.write(self, Usage(), w)
             w.log.invented("usage", "", f"required by {self.name}, not counted, and written as 0")
 
@@ -470,7 +470,7 @@ class Dialect:
 
     def note_error(self, tree: Failure, log: Ledger) -> None:
         """The fields of an error from another dialect that this one does not have."""
-        for key in ("code", "param", "request_id") if not self.is_home(tree.dialect) else ():
+        for key in ("code", "param", "request_id") if not self.is_same(tree.dialect) else ():
             if getattr(tree, key) is not None and f"error.{key}" in self.can.lacks:
                 self.lack(f"error.{key}", tree.at, log)
 
@@ -482,9 +482,9 @@ class Dialect:
         """What is written for the reason to stop; None: nothing."""
         stop = candidate.stop
         if stop is None:
-            unended = None if w.home else self.stops.unended
+            unended = None if w.same else self.stops.unended
             return None if unended is None else self.invent_stop(candidate, unended, w.log)
-        if self.is_home(stop.dialect):
+        if self.is_same(stop.dialect):
             return stop.native
         word = self.choose_stop(candidate, stop)
         if word is None:
@@ -503,8 +503,8 @@ class Dialect:
     def lose_stop(self, candidate: Candidate, log: Ledger) -> None:
         """A stop reason for which there is no word."""
         assert candidate.stop is not None
-        said = candidate.stop.native or candidate.stop.reason
-        log.dropped("stop.reason", candidate.at, f"{self.name} has no stop reason {said!r}")
+        written = candidate.stop.native or candidate.stop.reason
+        log.dropped("stop.reason", candidate.at, f"{self.name} has no stop reason {written!r}")
 
     def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
         """The word for a reason to stop, as the content allows it."""
@@ -541,20 +541,20 @@ class Dialect:
     def note_stop(self, candidate: Candidate, word: str, log: Ledger) -> None:
         """A stop reason for which another one is written."""
         assert candidate.stop is not None
-        said = candidate.stop.native or candidate.stop.reason
-        why = f"{said!r} written as {word!r}, the nearest stop reason of {self.name}"
+        written = candidate.stop.native or candidate.stop.reason
+        why = f"{written!r} written as {word!r}, the nearest stop reason of {self.name}"
         log.approximated("stop.reason", candidate.at, why)
 
-    def is_home(self, dialect: str | None) -> bool:
-        """Whether what that dialect said may be said again here, word for word."""
+    def is_same(self, dialect: str | None) -> bool:
+        """Whether what that dialect said may be written again here, word for word."""
         return dialect == self.name
 
     def knows(self, dialect: str | None) -> bool:
-        """Whether what only that dialect knows may be said here: it is this one, or its kin."""
+        """Whether what only that dialect knows may be written here: it is this one, or its kin."""
         return dialect == self.name or dialect in self.kin
 
     def accepts(self, block: Raw) -> bool:
-        """Whether a block that only one dialect knows may be said here, as it is."""
+        """Whether a block that only one dialect knows may be written here, as it is."""
         return self.knows(block.dialect)
 
     def opens(self, signature: Signature, model: str | None, log: Ledger) -> bool:
@@ -563,7 +563,7 @@ class Dialect:
 
     def has_tool(self, node: Tool | ToolChoice) -> bool:
         """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
-        return self.is_home(node.dialect)
+        return self.is_same(node.dialect)
 
     def needs_text(self, result: ToolResult) -> bool:
         """Whether a result without content must have a text."""
@@ -577,12 +577,12 @@ class Dialect:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
         if extras.fields or extras.signature is not None:
             return False
-        return not self.is_home(extras.dialect)
+        return not self.is_same(extras.dialect)
 
     def spelling(self, node: Node) -> dict[str, Json]:
         """How this dialect spelled the node, when it was this dialect."""
         extras = node.extras
-        if extras is None or not self.is_home(extras.dialect):
+        if extras is None or not self.is_same(extras.dialect):
             return NOTHING
         return extras.spelling
 

@@ -388,8 +388,10 @@ class Exchange:
             return Result(value, (), status=status)
         kind = kind_of(tree.kind, status)
         log = self._ledger()
-        said = replace(tree, kind=kind, message=tree.message or "the upstream reported no reason")
-        document = self._client.write(said, log)
+        spelled = replace(
+            tree, kind=kind, message=tree.message or "the upstream reported no reason"
+        )
+        document = self._client.write(spelled, log)
         return Result(document, tuple(log.losses), status=self._status(kind))
 
     def _status(self, kind: ErrorKind) -> int:

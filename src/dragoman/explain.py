@@ -548,11 +548,11 @@ def _declarations() -> dict[str, dict[str, str]]:
 
 def _support(code: str) -> str:
     """The dialects that can hold it, each with what it is limited to."""
-    said = {name: known.get(code) for name, known in _declarations().items()}
-    if set(said.values()) <= {None, YES}:
+    written = {name: known.get(code) for name, known in _declarations().items()}
+    if set(written.values()) <= {None, YES}:
         return ""
-    limits = {name: "" if word == YES else f" ({word})" for name, word in said.items()}
-    holders = [f"{name}{limits[name]}" for name, word in said.items() if word not in (None, NO)]
+    limits = {name: "" if word == YES else f" ({word})" for name, word in written.items()}
+    holders = [f"{name}{limits[name]}" for name, word in written.items() if word not in (None, NO)]
     return ", ".join(holders)
 
 

@@ -48,7 +48,7 @@ StopReason: TypeAlias = Literal[
     "pause",  # send the turn back and the model goes on
     "compaction",  # the provider compacted the conversation
     "cancelled",  # stopped from outside
-    "error",  # failed; what was said until then is incomplete
+    "error",  # failed; what was written until then is incomplete
     "unfinished",  # still running when this was recorded
     "other",
 ]

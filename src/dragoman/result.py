@@ -80,5 +80,5 @@ class Result:
         kinds: dict[str, int] = {}
         for loss in self.losses:
             kinds[loss.kind] = kinds.get(loss.kind, 0) + 1
-        said = ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "nothing lost"
-        return f"<Result: {said}>"
+        written = ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "nothing lost"
+        return f"<Result: {written}>"

@@ -1,7 +1,7 @@
 """What a pair of dialects cannot carry, found out by trying.
 
 Probes are small conversations, each about one thing. What the source can say whole is converted to
-the target, and the ledger tells the rest. So the answer holds for every dialect there is, those of
+the target, and the ledger tells the rest. So the reply holds for every dialect there is, those of
 other packages included, and never for more than was tried.
 """
 

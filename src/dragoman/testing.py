@@ -85,8 +85,8 @@ class Case(NamedTuple):
     """facet -> ``"source > target"`` -> the losses, as ``"kind code path"``"""
 
     def losses(self, source: Document, target: str) -> list[str]:
-        said = f"{source.dialect}{source.spelling and '~' + source.spelling} > {target}"
-        return sorted(self.degrades.get(source.facet, {}).get(said, []))
+        written = f"{source.dialect}{source.spelling and '~' + source.spelling} > {target}"
+        return sorted(self.degrades.get(source.facet, {}).get(written, []))
 
     def expected(self, target: str, facet: str) -> Document | None:
         """The document that a conversion to a dialect must give."""
@@ -164,10 +164,10 @@ def identity(document: Document) -> None:
     else:
         got, meant = meaning(speaker.read(back, document.facet)), meaning(tree)
         assert got == meant, difference(got, meant)
-    assert not log.losses, _said(log.losses)
+    assert not log.losses, _written(log.losses)
     back = speaker.write(with_source(tree, document.body, speaker), log)
     assert _text(back) == _text(document.body), difference(back, document.body)
-    assert not log.losses, _said(log.losses)
+    assert not log.losses, _written(log.losses)
 
 
 def pair(case: Case, source: Document, target: str) -> bool:
@@ -184,9 +184,9 @@ def pair(case: Case, source: Document, target: str) -> bool:
     )
     found = sorted(map(transcript.entry, result.losses))
     declared = case.losses(source, target)
-    assert found == declared, how + difference(found, declared) + f"\n{_said(result.losses)}"
+    assert found == declared, how + difference(found, declared) + f"\n{_written(result.losses)}"
     if not wanted.degraded:  # every whole file says the same: things may move, no more
-        assert not any(map(is_lossy, result.losses)), how + _said(result.losses)
+        assert not any(map(is_lossy, result.losses)), how + _written(result.losses)
     return True
 
 
@@ -234,7 +234,7 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
     )
 
 
-def home(document: Document, target: str) -> None:
+def same(document: Document, target: str) -> None:
     """Converted back with the capsule, the original is restored exactly, key order included."""
     try:
         there = converted(document, target, carry=True)
@@ -249,7 +249,7 @@ def home(document: Document, target: str) -> None:
     assert json.dumps(back.document) == json.dumps(document.body), difference(
         back.document, document.body
     )
-    assert not back.losses, _said(back.losses)
+    assert not back.losses, _written(back.losses)
     log = Ledger()
     log.restores = True
     tree = dialects.get(target).read(there.document, document.facet)
@@ -329,7 +329,7 @@ def breaks_no_rule(tree: Request, target: str) -> None:
         if not (problem.rule == "arguments" and has_broken_arguments(tree))
         if not (problem.rule == "no-messages" and not tree.messages)
     ]
-    assert not problems, f"{target}: {problems[0]}\n{_said(log.losses)}\n{_text(document)}"
+    assert not problems, f"{target}: {problems[0]}\n{_written(log.losses)}\n{_text(document)}"
 
 
 def ends_in_a_call(tree: Request | History) -> bool:
@@ -371,11 +371,11 @@ def rest_is_flight(data: bytes, source: str, target: str) -> None:
     block, that block may have another text. Everything else is as it is at rest.
     """
     transcoder = Transcoder(source, target, now=0)
-    said = transcoder.feed(data) + transcoder.close()
+    written = transcoder.feed(data) + transcoder.close()
     assert {loss.target for loss in transcoder.losses} <= {transcoder.target.name}
-    whole, got = collect(data, source), collect(said, target).document
+    whole, got = collect(data, source), collect(written, target).document
     if transcoder.response.failure is not None:
-        _fails_alike(transcoder, said == data, got)
+        _fails_alike(transcoder, written == data, got)
         return
     batch = convert(whole.document, source=source, target=target, facet="response", now=0)
     if transcoder.target.keeps_source:  # of a stream there is no document yet
@@ -383,15 +383,15 @@ def rest_is_flight(data: bytes, source: str, target: str) -> None:
     lost, declared = _flight_losses(transcoder.losses), _flight_losses(batch.losses)
     # Text that is no JSON object is known as such to the stream alone: a document has it in one.
     declared += [loss for loss in _flight_losses(whole.losses) if loss in lost]
-    if said == data:
+    if written == data:
         declared = lost  # what passes as it came loses nothing
     assert lost == sorted(declared), f"in flight {lost}\nat rest {declared}"
     excuse = Excuse(transcoder.losses, whole, source, data)
     excuse.compare(got, batch.document, target)
     if transcoder.document is not None:
         excuse.compare(got, transcoder.document, target)
-    if target in REPEATING and said != data:
-        excuse.compare_pieces(_frames(said, target), target)
+    if target in REPEATING and written != data:
+        excuse.compare_pieces(_frames(written, target), target)
 
 
 def _fails_alike(transcoder: Transcoder, passed: bool, got: Json) -> None:
@@ -513,17 +513,17 @@ def _block_texts(data: bytes, source: str) -> list[str]:
     """The texts of the blocks that a stream consists of, each in one piece."""
     dialect = dialects.get(source)
     reader, frames = dialect.stream_reader(True), framer(dialect.framings or dialect.framing)
-    said: dict[tuple[int, str, int], str] = {}
+    written: dict[tuple[int, str, int], str] = {}
     for frame in [*frames.feed(data), *frames.close()]:
         for event in () if reader.done else reader.read(frame):
             if isinstance(event, Delta):
                 key = (event.index, event.place, event.part)
-                said[key] = said.get(key, "") + event.text
+                written[key] = written.get(key, "") + event.text
     for event in reader.close():
         if isinstance(event, Delta):
             key = (event.index, event.place, event.part)
-            said[key] = said.get(key, "") + event.text
-    return [_dense(text) for text in said.values()]
+            written[key] = written.get(key, "") + event.text
+    return [_dense(text) for text in written.values()]
 
 
 def _texts_of(block: Block) -> tuple[str, ...]:
@@ -545,7 +545,7 @@ def _consists_of(text: str, pieces: list[str]) -> bool:
     return False
 
 
-# -- what was said bit by bit, by an independent reader ---------------------------------------
+# -- what was written bit by bit, by an independent reader ---------------------------------------
 
 Pieces: TypeAlias = tuple[dict[str, str], dict[str, str]]
 """All text of a kind as the deltas have it, and as the last event has it."""
@@ -560,9 +560,9 @@ RESPONSES_DELTAS = {
 }
 
 
-def _frames(said: bytes, target: str) -> list[Json]:
+def _frames(written: bytes, target: str) -> list[Json]:
     frames = framer(dialects.get(target).framing)
-    found = [*frames.feed(said), *frames.close()]
+    found = [*frames.feed(written), *frames.close()]
     return [json.loads(data) for _, data in found if data != b"[DONE]"]
 
 
@@ -646,10 +646,10 @@ def _native_pieces(frames: list[Json]) -> Pieces:
         if frame["event"] == "delta" and (block := blocks[frame["index"]])[0]["block"] in kinds:
             place = (block[1], frame["index"], frame.get("place") == "summary")
             deltas.append((place, kinds[block[0]["block"]], frame["text"]))
-    said_of: dict[Any, str] = {}
+    written_of: dict[Any, str] = {}
     for place, what, piece in deltas:
-        said_of[place] = said_of.get(place, "") + (piece if what == "calls" else "")
-    blank = {place for place, text in said_of.items() if text == "{}"}  # no arguments, as none
+        written_of[place] = written_of.get(place, "") + (piece if what == "calls" else "")
+    blank = {place for place, text in written_of.items() if text == "{}"}  # no arguments, as none
     deltas = [found for found in deltas if found[0] not in blank]
     whole: list[tuple[Any, str, Json]] = []
     for number, candidate in enumerate(frames[-1]["response"]["candidates"]):
@@ -797,8 +797,8 @@ def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> No
     whole, pieces = Transcoder(source, target), Transcoder(source, target)
     wanted = whole.feed(data) + whole.close()
     parts = [pieces.feed(data[i : i + size]) for i in range(0, len(data), size)]
-    said = b"".join(parts) + pieces.close()
-    assert said == wanted, frames_difference(said, wanted, target)
+    written = b"".join(parts) + pieces.close()
+    assert written == wanted, frames_difference(written, wanted, target)
     assert pieces.losses == whole.losses, difference(pieces.losses, whole.losses)
 
 
@@ -812,10 +812,10 @@ def splicing_changes_nothing(
     spliced, read = (Transcoder(source, target, **options) for _ in range(2))
     read._splicer.learn = lambda *_: None  # type: ignore[method-assign]
     for piece in pieces:
-        said, wanted = spliced.feed(piece), read.feed(piece)
-        assert said == wanted, frames_difference(said, wanted, target)
-    said, wanted = spliced.close(), read.close()
-    assert said == wanted, frames_difference(said, wanted, target)
+        written, wanted = spliced.feed(piece), read.feed(piece)
+        assert written == wanted, frames_difference(written, wanted, target)
+    written, wanted = spliced.close(), read.close()
+    assert written == wanted, frames_difference(written, wanted, target)
     assert spliced.losses == read.losses, difference(spliced.losses, read.losses)
     for one, other in (
         (spliced.document, read.document),
@@ -863,10 +863,10 @@ STRAY = (b"\x00\x01", b"{", b"data: {", b"data: {\n\n", b"junk\n\n", b"data:\n\n
 def _cut(data: bytes, source: str, target: str, cuts: list[int]) -> tuple[Any, ...]:
     """All that a transcoder gives for a stream in these pieces."""
     transcoder = Transcoder(source, target, now=0)
-    said = [transcoder.feed(data[a:b]) for a, b in pairwise((0, *cuts, len(data)))]
-    said.append(transcoder.close())
+    written = [transcoder.feed(data[a:b]) for a, b in pairwise((0, *cuts, len(data)))]
+    written.append(transcoder.close())
     assert transcoder.close() == b"", "it ends twice"
-    return b"".join(said), transcoder.losses, transcoder.response, transcoder.document
+    return b"".join(written), transcoder.losses, transcoder.response, transcoder.document
 
 
 def never_a_false_success(data: bytes, source: str, target: str) -> None:
@@ -883,7 +883,7 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
 def breaks_off(begun: bytes, whole: Response, source: str, target: str) -> bool:
     """A part of a stream ends in an error, unless it says all; False where it had ended before."""
     cut = Transcoder(source, target)
-    said = cut.feed(begun)
+    written = cut.feed(begun)
     if cut.ended:
         return False
     ending = cut.close()
@@ -893,7 +893,7 @@ def breaks_off(begun: bytes, whole: Response, source: str, target: str) -> bool:
             "a part passes for the whole"
         )
         return True
-    heard = _ended(said + ending, target, target)
+    heard = _ended(written + ending, target, target)
     assert heard.failure is not None, f"cut after {len(begun)} bytes: {ending!r}"
     return True
 
@@ -907,8 +907,8 @@ def _ended(data: bytes, source: str, target: str) -> Response:
 
 
 def _flight_losses(losses: Iterable[Loss]) -> list[str]:
-    said = (loss for loss in losses if not loss.what.startswith("stream."))
-    return sorted(f"{loss.kind} {loss.what} at {loss.path}" for loss in said)
+    written = (loss for loss in losses if not loss.what.startswith("stream."))
+    return sorted(f"{loss.kind} {loss.what} at {loss.path}" for loss in written)
 
 
 def resolves(doc: Json, pointer: str) -> bool:
@@ -1062,7 +1062,7 @@ def _text(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _said(losses: list[Loss] | tuple[Loss, ...]) -> str:
+def _written(losses: list[Loss] | tuple[Loss, ...]) -> str:
     return "\n".join(f"  {loss}" for loss in losses)
 
 
@@ -1170,5 +1170,5 @@ def _excerpt(text: str, place: int) -> str:
     """A text where it begins to differ."""
     start = max(place - EXCERPT // 3, 0) if len(text) > EXCERPT else 0
     cut = text[start : start + EXCERPT]
-    said = json.dumps(cut, ensure_ascii=False)
-    return ("…" if start else "") + said + ("…" if start + EXCERPT < len(text) else "")
+    written = json.dumps(cut, ensure_ascii=False)
+    return ("…" if start else "") + written + ("…" if start + EXCERPT < len(text) else "")

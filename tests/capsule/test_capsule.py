@@ -34,40 +34,40 @@ def test_grown_at_its_end() -> None:
     document, signed = there()
     document["messages"].append({"role": "assistant", "content": "Istanbul, 14 degrees."})
     document["messages"].append({"role": "user", "content": "Thanks."})
-    home = back(document, signed)
-    assert home.document["messages"][:3] == SAMPLE["messages"]
-    assert home.document["messages"][3:] == [
+    same = back(document, signed)
+    assert same.document["messages"][:3] == SAMPLE["messages"]
+    assert same.document["messages"][3:] == [
         {"role": "assistant", "content": "Istanbul, 14 degrees."},
         {"role": "user", "content": "Thanks."},
     ]
-    assert not home.losses
+    assert not same.losses
 
 
 def test_a_changed_part_is_left_as_it_is_and_said() -> None:
     document, signed = there()
     document["messages"][2]["tool_calls"][0]["function"]["arguments"] = '{"city":"Ankara"}'
-    home = back(document, signed)
-    turn = home.document["messages"][1]
+    same = back(document, signed)
+    turn = same.document["messages"][1]
     assert turn["content"][1]["input"] == {"city": "Ankara"}
     assert not any(block["type"] == "thinking" for block in turn["content"])
-    assert any(loss.what == "capsule" for loss in home.losses)
+    assert any(loss.what == "capsule" for loss in same.losses)
 
 
 def test_a_new_conversation_gets_nothing_of_the_old() -> None:
     document, signed = there()
     document["messages"] = [{"role": "user", "content": "fresh"}]
-    home = back(document, signed)
-    assert home.document["messages"] == [{"role": "user", "content": "fresh"}]
-    assert any(loss.what == "capsule" for loss in home.losses)
+    same = back(document, signed)
+    assert same.document["messages"] == [{"role": "user", "content": "fresh"}]
+    assert any(loss.what == "capsule" for loss in same.losses)
 
 
 def test_a_turn_keeps_its_signature_when_an_earlier_one_changes() -> None:
     """A signature covers the reasoning that it stands with, not the conversation before it."""
     document, signed = there()
     document["messages"][1]["content"][0]["text"] = "Something else?"
-    home = back(document, signed)
-    assert home.document["messages"][1:] == SAMPLE["messages"][1:]
-    assert home.document["messages"][0] != SAMPLE["messages"][0]
+    same = back(document, signed)
+    assert same.document["messages"][1:] == SAMPLE["messages"][1:]
+    assert same.document["messages"][0] != SAMPLE["messages"][0]
 
 
 ASKED = {
@@ -91,28 +91,28 @@ def test_arguments_spelled_anew_are_the_same_turn() -> None:
     there = dragoman.convert(ASKED, source="responses", target="chat", carry=True)
     call = there.document["messages"][1]["tool_calls"][0]
     call["function"]["arguments"] = '{"days":2,"city":"Paris"}'
-    home = echoed(there.document, capsule=there.capsule)
-    assert json.dumps(home.document) == json.dumps(ASKED)
-    assert not home.losses
+    same = echoed(there.document, capsule=there.capsule)
+    assert json.dumps(same.document) == json.dumps(ASKED)
+    assert not same.losses
 
 
 def test_a_changed_call_stands_once_and_without_its_reasoning() -> None:
     there = dragoman.convert(ASKED, source="responses", target="chat", carry=True)
     call = there.document["messages"][1]["tool_calls"][0]
     call["function"]["arguments"] = '{"city":"Rome"}'
-    home = echoed(there.document, capsule=there.capsule)
-    kinds = [item.get("type", "message") for item in home.document["input"]]
+    same = echoed(there.document, capsule=there.capsule)
+    kinds = [item.get("type", "message") for item in same.document["input"]]
     assert kinds == ["message", "function_call", "function_call_output"]
-    assert [loss.path for loss in home.losses if loss.what == "capsule"] == ["/messages/1"]
+    assert [loss.path for loss in same.losses if loss.what == "capsule"] == ["/messages/1"]
 
 
 def test_replaced_ids_stay_paired() -> None:
     there = dragoman.convert(ASKED, source="responses", target="chat", carry=True)
     there.document["messages"][1]["tool_calls"][0]["id"] = "other"
     there.document["messages"][2]["tool_call_id"] = "other"
-    home = echoed(there.document, capsule=there.capsule)
-    assert json.dumps(home.document) == json.dumps(ASKED)
-    assert not home.losses
+    same = echoed(there.document, capsule=there.capsule)
+    assert json.dumps(same.document) == json.dumps(ASKED)
+    assert not same.losses
 
 
 def test_equal_turns_are_told_apart_by_their_neighbours() -> None:
@@ -129,11 +129,11 @@ def test_equal_turns_are_told_apart_by_their_neighbours() -> None:
     }
     there = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
     del there.document["messages"][2:4]
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source="chat", target="anthropic", capsule=there.capsule
     )
-    assert home.document["messages"] == doc["messages"][:2] + doc["messages"][4:]
-    assert sum(loss.what == "capsule" for loss in home.losses) == 1
+    assert same.document["messages"] == doc["messages"][:2] + doc["messages"][4:]
+    assert sum(loss.what == "capsule" for loss in same.losses) == 1
 
 
 def test_a_mark_that_moved_voids_nothing_and_stays_moved() -> None:
@@ -154,14 +154,14 @@ def test_a_mark_that_moved_voids_nothing_and_stays_moved() -> None:
     first, _, last = there.document["messages"]
     del first["content"][0]["cache_control"]
     last["content"] = [{"type": "text", "text": "Go on.", "cache_control": mark}]
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source="openrouter", target="anthropic", capsule=there.capsule
     )
     wanted = copy.deepcopy(doc["messages"])
     del wanted[0]["content"][0]["cache_control"]
     wanted[2]["content"][0]["cache_control"] = mark
-    assert home.document["messages"] == wanted
-    assert not home.losses
+    assert same.document["messages"] == wanted
+    assert not same.losses
 
 
 def test_a_capsule_of_version_1_is_still_opened() -> None:
@@ -170,9 +170,9 @@ def test_a_capsule_of_version_1_is_still_opened() -> None:
         "capsule": 1, "dialect": "anthropic-messages", "facet": "request",
         "patch": {"set": {"top_k": 3}},
     }  # fmt: skip
-    home = back(document, signed)
-    assert home.document["top_k"] == 3
-    assert [str(place) for place in home.restored] == ["restored field at /top_k"]
+    same = back(document, signed)
+    assert same.document["top_k"] == 3
+    assert [str(place) for place in same.restored] == ["restored field at /top_k"]
     with pytest.raises(dragoman.Malformed, match="of version 3; this is for version 2"):
         back(document, signed | {"capsule": 3})
 
@@ -194,9 +194,9 @@ def test_what_goes_and_comes_at_the_end_is_not_raised_from_the_dead() -> None:
         [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "EDITED"}],
     ):
         changed = result.document | {"messages": messages}
-        home = dragoman.convert(changed, source="chat", target="responses", capsule=result.capsule)
-        assert "fin" not in json.dumps(home.document)
-        assert any(loss.what == "capsule" for loss in home.losses)
+        same = dragoman.convert(changed, source="chat", target="responses", capsule=result.capsule)
+        assert "fin" not in json.dumps(same.document)
+        assert any(loss.what == "capsule" for loss in same.losses)
 
 
 def test_what_the_capsule_did_not_repair_stays_in_the_ledger() -> None:
@@ -212,11 +212,11 @@ def test_what_the_capsule_did_not_repair_stays_in_the_ledger() -> None:
     }
     result = dragoman.convert(doc, source="chat", target="anthropic", carry=True)
     result.document["messages"][0]["content"] = "Hello"
-    home = dragoman.convert(
+    same = dragoman.convert(
         result.document, source="anthropic", target="chat", capsule=result.capsule
     )
-    assert home.document["messages"] == [{"role": "user", "content": "Hello"}, *doc["messages"][1:]]
-    assert [str(loss)[:31] for loss in home.losses] == ["dropped capsule at /messages/0 "]
+    assert same.document["messages"] == [{"role": "user", "content": "Hello"}, *doc["messages"][1:]]
+    assert [str(loss)[:31] for loss in same.losses] == ["dropped capsule at /messages/0 "]
 
 
 def test_a_capsule_belongs_to_a_facet() -> None:
@@ -228,18 +228,18 @@ def test_a_capsule_belongs_to_a_facet() -> None:
 def test_a_shortened_conversation() -> None:
     document, signed = there()
     document["messages"] = document["messages"][:2]
-    home = back(document, signed)
-    assert home.document["messages"] == SAMPLE["messages"][:1]
-    assert any(loss.what == "capsule" for loss in home.losses)
+    same = back(document, signed)
+    assert same.document["messages"] == SAMPLE["messages"][:1]
+    assert any(loss.what == "capsule" for loss in same.losses)
 
 
 def test_settings_that_changed_stay_changed() -> None:
     document, signed = there()
     document["model"] = "another"
     document["reasoning_effort"] = "high"
-    home = back(document, signed)
-    assert home.document["model"] == "another"
-    assert home.document["messages"] == SAMPLE["messages"]
+    same = back(document, signed)
+    assert same.document["model"] == "another"
+    assert same.document["messages"] == SAMPLE["messages"]
 
 
 def test_nothing_lost_nothing_carried() -> None:
@@ -255,8 +255,11 @@ def typed(first: bool) -> Any:
         {"role": "assistant", "content": "North."},
         {"role": "user", "content": [{"type": "input_text", "text": "How far?"}]},
     ]
-    said = {"type": "message"}
-    return {"model": "gpt-5", "input": [said | turn if first else turn | said for turn in turns]}
+    written = {"type": "message"}
+    return {
+        "model": "gpt-5",
+        "input": [written | turn if first else turn | written for turn in turns],
+    }
 
 
 def carried(doc: Any, *, new: bool = False) -> tuple[Any, dragoman.Result]:
@@ -272,11 +275,11 @@ def carried(doc: Any, *, new: bool = False) -> tuple[Any, dragoman.Result]:
 @pytest.mark.parametrize("first", [True, False])
 def test_a_type_that_each_message_has_needs_no_entries(first: bool) -> None:
     doc = typed(first)
-    capsule, home = carried(doc)
+    capsule, same = carried(doc)
     assert [entry["at"] for entry in capsule["turns"]] == [2], "a list of one text is a string"
     assert capsule["typed"] == ("first" if first else "last")
-    assert json.dumps(home.document) == json.dumps(doc)
-    assert [str(place) for place in home.restored] == [
+    assert json.dumps(same.document) == json.dumps(doc)
+    assert [str(place) for place in same.restored] == [
         "removed field at /store",
         "restored turn at /input/2",
         "restored field at /input/0/type",
@@ -285,20 +288,20 @@ def test_a_type_that_each_message_has_needs_no_entries(first: bool) -> None:
 
 
 def test_a_new_message_has_the_type_that_the_others_have() -> None:
-    _, home = carried(typed(True), new=True)
-    assert json.dumps(home.document["input"][3]) == json.dumps(
+    _, same = carried(typed(True), new=True)
+    assert json.dumps(same.document["input"][3]) == json.dumps(
         {"type": "message", "role": "user", "content": "Why?"}
     )
-    assert dragoman.Restored("field", "/input/3/type") in home.restored
-    assert not home.losses
+    assert dragoman.Restored("field", "/input/3/type") in same.restored
+    assert not same.losses
 
 
 def test_a_type_that_some_messages_have_is_theirs_alone() -> None:
     doc = typed(True)
     del doc["input"][1]["type"]
-    capsule, home = carried(doc, new=True)
+    capsule, same = carried(doc, new=True)
     assert "typed" not in capsule
-    assert home.document["input"] == [*doc["input"], {"role": "user", "content": "Why?"}]
+    assert same.document["input"] == [*doc["input"], {"role": "user", "content": "Why?"}]
 
 
 def test_the_capsule_is_small() -> None:
@@ -323,10 +326,10 @@ def test_what_has_merely_moved_is_not_copied() -> None:
     }  # fmt: skip
     result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
     assert len(json.dumps(result.capsule)) < 1_000
-    home = dragoman.convert(
+    same = dragoman.convert(
         result.document, source="chat", target="anthropic", capsule=result.capsule
     )
-    assert home.document == doc
+    assert same.document == doc
     result.document["messages"][-1]["content"] = "another"
     changed = dragoman.convert(
         result.document, source="chat", target="anthropic", capsule=result.capsule
@@ -343,10 +346,10 @@ def test_a_document_that_has_the_key_of_references() -> None:
         "messages": [{"role": "user", "content": "long " * 100}],
     }
     result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
-    home = dragoman.convert(
+    same = dragoman.convert(
         result.document, source="chat", target="anthropic", capsule=result.capsule
     )
-    assert home.document == doc
+    assert same.document == doc
 
 
 OURS: dict[str, Any] = {"capsule": 2, "dialect": "anthropic-messages", "facet": "request"}
@@ -555,8 +558,8 @@ def test_the_cost_of_the_way_home_is_linear(target: str, edit: str) -> None:
 
 def test_a_forged_capsule_cannot_multiply_a_text() -> None:
     """Each text of a turn is referred to once."""
-    said = {"type": "text", "text": "long " * 1000, "x": 1}
-    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [said]}]}
+    written = {"type": "text", "text": "long " * 1000, "x": 1}
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [written]}]}
     there = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
     assert there.capsule is not None
     (entry,) = there.capsule["turns"]
@@ -618,7 +621,7 @@ def test_the_way_back_is_written_for_the_callers_models() -> None:
     }
     models = {"model": [{"names": ["prod"], "like": "claude-opus-4-7"}]}
     there = dragoman.convert(doc, source="anthropic", target="chat", carry=True, models=models)
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source="chat", target="anthropic", capsule=there.capsule, models=models
     )
-    assert home.document == doc
+    assert same.document == doc

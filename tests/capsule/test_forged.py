@@ -175,8 +175,8 @@ def test_any_change_gives_a_result_or_our_error(
 def test_with_a_key_any_change_is_refused(source: str, target: str, facet: str, body: Any) -> None:
     way = source, target, facet
     document, capsule = there(*way, body, key=KEY)
-    home = back(way, document, capsule, key=KEY)
-    assert json.dumps(home.document) == json.dumps(body)
+    same = back(way, document, capsule, key=KEY)
+    assert json.dumps(same.document) == json.dumps(body)
     for changed in forged(capsule, Random(8), 200):
         with pytest.raises(dragoman.CapsuleError):
             back(way, document, changed, key=KEY)
@@ -340,8 +340,8 @@ def test_losses_of_a_second_turn_are_reported_like_those_of_the_first() -> None:
     assert losses
     thinking = {"type": "thinking", "thinking": "A greeting.", "signature": "EqQB"}
     reply = REPLY | {"content": [thinking, {"type": "text", "text": "Hello."}]}
-    said = first.response(reply).document["choices"][0]["message"]
-    more = [*asked["messages"], said, {"role": "user", "content": "And?"}]
+    written = first.response(reply).document["choices"][0]["message"]
+    more = [*asked["messages"], written, {"role": "user", "content": "And?"}]
     second = dragoman.Exchange(
         client="openai-chat", upstream="anthropic-messages", capsules=first.capsules, key=KEY
     )
@@ -389,8 +389,8 @@ def test_half_a_character_can_be_signed() -> None:
     result = dragoman.convert(body, source=CHAT[0], target=CHAT[1], carry=True, key=KEY)
     assert result.capsule is not None
     assert result.capsule["mac"] == signing.mac(result.capsule, KEY)
-    home = back(CHAT, result.document, result.capsule, key=KEY)
-    assert home.document["x_half"] == "\ud83d"
+    same = back(CHAT, result.document, result.capsule, key=KEY)
+    assert same.document["x_half"] == "\ud83d"
 
 
 @pytest.mark.parametrize("text", ["ä", "\ud83d"], ids=["whole", "half"])
@@ -398,9 +398,9 @@ def test_what_is_signed(text: str) -> None:
     """JSON with sorted keys and no spaces; half a character as an escape."""
     capsule = {"mac": "x", "b": [1, 2], "a": {"d": text, "c": None}}
     spelled = text if text == "ä" else "\\ud83d"
-    said = f'{{"a":{{"c":null,"d":"{spelled}"}},"b":[1,2]}}'.encode()
+    written = f'{{"a":{{"c":null,"d":"{spelled}"}},"b":[1,2]}}'.encode()
     key = KEY[:16]  # as short as it may be
-    wanted = hmac.new(key, b"dragoman capsule\0" + said, hashlib.sha256).hexdigest()
+    wanted = hmac.new(key, b"dragoman capsule\0" + written, hashlib.sha256).hexdigest()
     assert signing.mac(capsule, key) == wanted
 
 

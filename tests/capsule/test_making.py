@@ -329,9 +329,9 @@ def test_a_turn_that_lost_something_is_carried() -> None:
 
 def test_a_call_is_told_by_its_ids() -> None:
     use = {"type": "tool_use", "id": "t1", "name": "f", "input": {}, "own": 1}
-    answer = {"type": "tool_result", "tool_use_id": "t1", "content": "x", "own": 1}
+    reply = {"type": "tool_result", "tool_use_id": "t1", "content": "x", "own": 1}
     doc = claude(
-        HI, {"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}, HI
+        HI, {"role": "assistant", "content": [use]}, {"role": "user", "content": [reply]}, HI
     )
     turns = carried(doc, "anthropic", "openai-chat")["turns"]
     assert [each.get("ids") for each in turns] == [["t1"], ["t1"]]
@@ -414,14 +414,14 @@ def test_results_that_moved_are_tied_to_where_they_came_from() -> None:
         return {"role": "model", "parts": [call]}
 
     results = [{"functionResponse": {"id": n, "name": n, "response": {"r": n}}} for n in ("f", "g")]
-    asked, answered = ({"role": "user", "parts": parts} for parts in ([{"text": "a"}], results))
-    doc = {"model": "m", "contents": [asked, called("f"), called("g"), answered]}
+    asked, replied = ({"role": "user", "parts": parts} for parts in ([{"text": "a"}], results))
+    doc = {"model": "m", "contents": [asked, called("f"), called("g"), replied]}
     capsule = carried(doc, "gemini", "mistral")
     assert capsule["count"] == [5, None]
     turns = capsule["turns"]
     assert [each["at"] for each in turns] == [1, 2, 3, 4]
     assert [each["put"]["raw"][0][2] for each in turns] == [
-        [called("f")], [], [called("g")], [answered],
+        [called("f")], [], [called("g")], [replied],
     ]  # fmt: skip
     assert [each.get("with") for each in turns] == [None, 0, None, 0]
     assert [each.get("strict") for each in turns] == [None, 1, None, 1]
@@ -520,9 +520,9 @@ def test_the_way_back_is_written_as_with_a_capsule() -> None:
         {"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
     ]
-    answer = [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]
+    reply = [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]
     doc = claude(
-        HI, {"role": "assistant", "content": reply}, {"role": "user", "content": answer},
+        HI, {"role": "assistant", "content": reply}, {"role": "user", "content": reply},
         thinking={"type": "enabled", "budget_tokens": 2000},
     ) | {"model": "claude-sonnet-4-5", "max_tokens": 4000}  # fmt: skip
     patch = carried(doc, "anthropic", "openai-chat")["patch"]
@@ -548,24 +548,24 @@ def test_whether_turns_may_be_confused() -> None:
     def asked(*messages: Message) -> Request:
         return Request("m", messages)
 
-    said, image = Message("user", (Text("x"),)), Media("image", Source("url", "u"))
+    spelled, image = Message("user", (Text("x"),)), Media("image", Source("url", "u"))
     plain = Message("tool", (ToolResult("1", (Text("x"),)),))
     shown = Message("tool", (Text("x"), ToolResult("1", (Text("x"), image))))
     for message, is_odd in (
-        (said, False), (plain, False), (shown, True), (Message("user"), True),
+        (spelled, False), (plain, False), (shown, True), (Message("user"), True),
         (Message("user", (image,)), False), (Message("user", shown.content), False),
     ):  # fmt: skip
-        tree = asked(said, message)
+        tree = asked(spelled, message)
         assert making._is_odd(tree, tree) is is_odd
-    assert making._is_odd(asked(said), asked(said, said))
-    assert making._is_odd(History((said,)), asked())
-    assert making._is_odd(asked(said), asked(Message("assistant", said.content)))
+    assert making._is_odd(asked(spelled), asked(spelled, spelled))
+    assert making._is_odd(History((spelled,)), asked())
+    assert making._is_odd(asked(spelled), asked(Message("assistant", spelled.content)))
     moved, lowered = (Loss("moved", what, "/messages/1", "") for what in ("tool_result", "top_k"))
-    assert making._is_odd(asked(said), asked(said), [lowered, moved])
-    assert not making._is_odd(asked(said), asked(said), [lowered])
+    assert making._is_odd(asked(spelled), asked(spelled), [lowered, moved])
+    assert not making._is_odd(asked(spelled), asked(spelled), [lowered])
     reply = Response(None, None, ())
-    assert not making._is_odd(reply, asked(said))
-    assert not making._is_odd(asked(said), reply)
+    assert not making._is_odd(reply, asked(spelled))
+    assert not making._is_odd(asked(spelled), reply)
 
 
 def test_a_capsule_is_tried() -> None:
@@ -772,8 +772,8 @@ def test_losses_that_no_restored_turn_makes_up_for() -> None:
     nodes = tuple(
         Message("user", (block,) if n == 1 else (), at=f"/messages/{n}") for n in range(3)
     )
-    said = tuple(Message(m.role, m.content, at=f"/said/{n}") for n, m in enumerate(nodes))
-    turns = echoing._listed(doc, Request("m", nodes), said, set())
+    spelled = tuple(Message(m.role, m.content, at=f"/said/{n}") for n, m in enumerate(nodes))
+    turns = echoing._listed(doc, Request("m", nodes), spelled, set())
     assert turns is not None
     losses = [Loss("dropped", "x", at, "") for at in ("/said/0/x", "/said/1", "/said/2/y")]
     assert echoing._left(losses, turns, {1}) == [losses[0], losses[2]]

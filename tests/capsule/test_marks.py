@@ -114,9 +114,9 @@ def test_texts_that_were_joined_or_split_keep_their_marks(style: Any) -> None:
 def test_a_mark_of_another_turn_of_the_entry() -> None:
     """Turns correspond by their roles: one that the target could not hold stands beside it."""
     image = turn([{"image": "x"}], [True], as_key, "user")
-    said = [turn(PLAIN, was, as_key) for was in ((True, False, False), (False, False, True))]
-    assert put([said[0], image], [said[0]], [said[1]]) == (
-        [said[1], turn([{"image": "x"}], [False], as_key, "user")],
+    written = [turn(PLAIN, was, as_key) for was in ((True, False, False), (False, False, True))]
+    assert put([written[0], image], [written[0]], [written[1]]) == (
+        [written[1], turn([{"image": "x"}], [False], as_key, "user")],
         True,
     )
 
@@ -306,8 +306,8 @@ def test_a_mark_that_has_no_place_is_reported() -> None:
     there = dragoman.convert(doc, source="anthropic", target="openrouter", carry=True)
     marked = [{"type": "text", "text": "Hi", "cache_control": MARK}]
     there.document["messages"][0]["content"] = marked
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source="openrouter", target="anthropic", capsule=there.capsule
     )
-    assert home.document["messages"] == doc["messages"]
-    assert [loss.path for loss in home.losses if loss.what == "cache"] == ["/messages/0"]
+    assert same.document["messages"] == doc["messages"]
+    assert [loss.path for loss in same.losses if loss.what == "cache"] == ["/messages/0"]

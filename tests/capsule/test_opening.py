@@ -193,11 +193,11 @@ def test_what_speaks_for_a_place() -> None:
     ids = _Entry({"at": 0, "is": [calls[0].key], "put": {"raw": []}, "ids": ["2"]})
     assert ids.weight(calls, 1, set()) - ids.weight(calls, 0, set()) == 2
     assert ids.weight(calls, 1, {"2"}) - ids.weight(calls, 1, {"1"}) == 1
-    answer = Unit("messages", 1, [Message("tool", (ToolResult("1", (Text("x"),)),))])
-    pair = [called("1"), answer]
+    reply = Unit("messages", 1, [Message("tool", (ToolResult("1", (Text("x"),)),))])
+    pair = [called("1"), reply]
     sides = [neighbours(pair, 0, 1), neighbours(pair, 1, 1)]
     call = _Entry({"at": 0, "is": [pair[0].key], "put": {"raw": []}, "by": ["x", sides[0][1]]})
-    result = _Entry({"at": 1, "is": [answer.key], "put": {"raw": []}, "by": [sides[1][0], "x"]})
+    result = _Entry({"at": 1, "is": [reply.key], "put": {"raw": []}, "by": [sides[1][0], "x"]})
     assert call.weight(pair, 0, set()) == result.weight(pair, 1, set()) == plain + 4
     assert result.weight(pair, 1, {"1"}) == plain + 5
     assert plain == opening.TURN
@@ -360,7 +360,7 @@ def test_what_is_claimed_is_tried() -> None:
 # -- there and back -------------------------------------------------------------------------------
 
 
-def home(
+def same(
     doc: Any, target: str, edit: Any, source: str = "anthropic-messages", **options: Any
 ) -> Any:
     there = dragoman.convert(doc, source=source, target=target, carry=True, now=0)
@@ -398,7 +398,7 @@ def turn(*numbers: int) -> list[Restored]:
 
 
 def test_all_that_is_restored_is_named() -> None:
-    result = home(TALK, "openai-chat", lambda document: None)
+    result = same(TALK, "openai-chat", lambda document: None)
     assert result.document == TALK
     assert list(result.restored) == turn(0, 1, 2, 3, 4)
     assert not result.losses
@@ -410,7 +410,7 @@ def test_a_changed_turn_is_reported_at_its_place() -> None:
         def edit(document: Any, number: int = number) -> None:
             document["messages"][number]["content"] = "changed"
 
-        result = home(TALK, "openai-chat", edit)
+        result = same(TALK, "openai-chat", edit)
         assert losses_of(result) == [("capsule", f"/messages/{number}")]
         assert list(result.restored) == turn(*(n for n in range(5) if n != number))
         found = [m for n, m in enumerate(result.document["messages"]) if n != number]
@@ -424,7 +424,7 @@ def test_turns_that_moved_are_found() -> None:
         def removed(document: Any, first: int = first, last: int = last) -> None:
             del document["messages"][first:last]
 
-        result = home(TALK, "openai-chat", removed)
+        result = same(TALK, "openai-chat", removed)
         left = TALK["messages"][:first] + TALK["messages"][last:]
         found = result.document["messages"]
         if not left:
@@ -437,11 +437,11 @@ def test_turns_that_moved_are_found() -> None:
     for place in range(6):
 
         def added(document: Any, place: int = place) -> None:
-            said = [("user", "new"), ("assistant", "newer")]
-            new = [{"role": role, "content": text} for role, text in said]
+            written = [("user", "new"), ("assistant", "newer")]
+            new = [{"role": role, "content": text} for role, text in written]
             document["messages"][place:place] = new
 
-        result = home(TALK, "openai-chat", added)
+        result = same(TALK, "openai-chat", added)
         for message in TALK["messages"]:
             if place < 5 or message != TALK["messages"][4]:
                 assert all(block in str(result.document) for block in map(str, message["content"]))
@@ -451,7 +451,7 @@ def test_turns_that_moved_are_found() -> None:
 
 def test_the_last_turn_is_what_the_model_goes_on_with() -> None:
     """Which takes no reasoning, if other turns had followed it."""
-    result = home(
+    result = same(
         TALK, "openai-chat", lambda document: document["messages"].__delitem__(slice(2, 5))
     )
     assert result.document["messages"] == [
@@ -460,7 +460,7 @@ def test_the_last_turn_is_what_the_model_goes_on_with() -> None:
     ]
     assert ("capsule", "/messages/1") in losses_of(result)
     ends = talk(user("one", x=1), thinking(1, "two"))
-    assert home(ends, "openai-chat", lambda document: None).document == ends
+    assert same(ends, "openai-chat", lambda document: None).document == ends
     listed = dragoman.convert(
         TALK["messages"], source="anthropic", target="openai-chat", facet="messages", carry=True
     )
@@ -500,7 +500,7 @@ def test_a_last_item_that_has_grown_keeps_what_it_was(doc: Any, added: Any, targ
     def grow(document: Any) -> None:
         document["messages"].append({"role": "user", "content": "new"})
 
-    result = home(doc, target, grow, "bedrock-converse")
+    result = same(doc, target, grow, "bedrock-converse")
     *before, last = doc["messages"]
     assert result.document["messages"] == [*before, last | {"content": [*last["content"], *added]}]
     assert {x.what for x in result.losses} <= {"message.boundary"}  # what was added is merged
@@ -508,10 +508,10 @@ def test_a_last_item_that_has_grown_keeps_what_it_was(doc: Any, added: Any, targ
 
     def changed(document: Any) -> None:
         grow(document)
-        said = json.dumps(document["messages"]).replace('"x"', '"changed"')
-        document["messages"] = json.loads(said)
+        written = json.dumps(document["messages"]).replace('"x"', '"changed"')
+        document["messages"] = json.loads(written)
 
-    other = home(doc, target, changed, "bedrock-converse")
+    other = same(doc, target, changed, "bedrock-converse")
     assert "own" not in json.dumps(other.document)
     assert any(x.what == "capsule" for x in other.losses)
 
@@ -524,7 +524,7 @@ def test_settings_come_back_with_the_order_of_keys() -> None:
         "max_tokens": 9,
         "model": "m",
     }
-    result = home(doc, "openai-chat", lambda document: None)
+    result = same(doc, "openai-chat", lambda document: None)
     assert json.dumps(result.document) == json.dumps(doc)
     names = [str(place) for place in result.restored if place.what == "field"]
     assert names == ["restored field at /x_first", "restored field at /top_k"]
@@ -533,7 +533,7 @@ def test_settings_come_back_with_the_order_of_keys() -> None:
         document["temperature"] = 0.5
         document["x_new"] = 1
 
-    other = home(doc, "openai-chat", changed)
+    other = same(doc, "openai-chat", changed)
     assert [k for k in other.document if k in doc] == list(doc)
     assert other.document["temperature"] == 0.5
 
@@ -543,19 +543,19 @@ def test_ids_follow_those_of_a_restored_turn() -> None:
         block = {"type": "tool_use", "id": name, "name": "f", "input": {"n": name[1:]}}
         return {"role": "assistant", "content": [block | more]}
 
-    def answer(name: str, **more: Any) -> Any:
+    def reply(name: str, **more: Any) -> Any:
         block = {"type": "tool_result", "tool_use_id": name, "content": f"of {name}"}
         return {"role": "user", "content": [block | more]}
 
     doc = talk(
-        user("go"), call("t1", own=1), answer("t1"), call("t2"), answer("t2", own=2), user("on")
+        user("go"), call("t1", own=1), reply("t1"), call("t2"), reply("t2", own=2), user("on")
     )
 
     def renamed(document: Any) -> Any:
-        said = json.dumps(document)
-        return json.loads(said.replace('"t1"', '"n1"').replace('"t2"', '"n2"'))
+        written = json.dumps(document)
+        return json.loads(written.replace('"t1"', '"n1"').replace('"t2"', '"n2"'))
 
-    result = home(doc, "openai-chat", renamed)
+    result = same(doc, "openai-chat", renamed)
     assert result.document == doc
     assert Restored("id", "/messages/2") in result.restored
     assert Restored("id", "/messages/3") in result.restored
@@ -565,8 +565,8 @@ def test_ids_follow_those_of_a_restored_turn() -> None:
 def test_a_prompt_stays_a_prompt() -> None:
     system = [{"type": "text", "text": "Be kind.", "x": 1}]
     doc = talk(*TALK["messages"], system=system)
-    assert home(doc, "openai-chat", lambda document: None).document == doc
-    gone = home(doc, "openai-chat", lambda document: document["messages"].__delitem__(0))
+    assert same(doc, "openai-chat", lambda document: None).document == doc
+    gone = same(doc, "openai-chat", lambda document: document["messages"].__delitem__(0))
     assert "system" not in gone.document
     assert gone.document["messages"] == TALK["messages"]
     assert ("capsule", "") in losses_of(gone) or ("capsule", "/messages/0") in losses_of(gone)
@@ -574,20 +574,20 @@ def test_a_prompt_stays_a_prompt() -> None:
     def moved(document: Any) -> None:
         document["messages"].append(document["messages"].pop(0))
 
-    assert "Be kind." in str(home(doc, "openai-chat", moved).document)
+    assert "Be kind." in str(same(doc, "openai-chat", moved).document)
 
 
 def test_tools_come_back_one_by_one() -> None:
     tools = [{"name": n, "input_schema": {"type": "object"}, "own": n} for n in "abc"]
     doc = talk(*TALK["messages"], tools=tools)
-    result = home(doc, "gemini", lambda document: None)
+    result = same(doc, "gemini", lambda document: None)
     assert result.document["tools"] == tools
 
     def changed(document: Any) -> None:
         del document["tools"][0]
         document["tools"][0]["function"]["description"] = "other"
 
-    result = home(doc, "openai-chat", changed)
+    result = same(doc, "openai-chat", changed)
     found = result.document["tools"]
     assert [tool["name"] for tool in found] == ["b", "c"]
     assert found[1] == tools[2]
@@ -601,7 +601,7 @@ def test_a_long_text_that_stands_twice_moves_with_the_end() -> None:
     plain = {"role": "user", "content": long}
     first, reply = ({"role": role, "content": role} for role in ("user", "assistant"))
     doc = talk(first, plain | {"own": 1}, reply, plain)
-    result = home(doc, "openai-chat", lambda document: document["messages"].__delitem__(0))
+    result = same(doc, "openai-chat", lambda document: document["messages"].__delitem__(0))
     assert result.document["messages"] == doc["messages"][1:]
     assert not result.losses
 
@@ -667,8 +667,11 @@ def parted(doc: Any, dialect: str, size: int, unit: int = -1) -> tuple[Any, Any]
 
 
 def gemini(*parts: Any, role: str = "model", **more: Any) -> Any:
-    said = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": role, "parts": [*parts], **more}]
-    return {"model": "m", "contents": said}
+    written = [
+        {"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": role, "parts": [*parts], **more},
+    ]
+    return {"model": "m", "contents": written}
 
 
 HM = {"text": "hm", "thought": True}
@@ -864,26 +867,29 @@ def test_a_reply_that_others_followed_is_not_restored_at_the_end() -> None:
 
 
 def test_what_had_no_turns_comes_before_those_that_are_new() -> None:
-    said = {"role": "user", "content": "X"}
+    written = {"role": "user", "content": "X"}
     for letters in ("", "ab"):
-        found = an_opening(letters, entry(0, "", **put(["messages", False, [said]])), total=0)
+        found = an_opening(letters, entry(0, "", **put(["messages", False, [written]])), total=0)
         document = found.run(dialects.get("anthropic-messages"), "request")
         first, *rest = document["messages"]
-        assert first == said
+        assert first == written
         assert [each["content"][0]["text"] for each in rest] == list(letters)
         assert found.log.restored == [Restored("turn", "/messages/0")]
 
 
 def test_a_type_that_each_message_has_comes_back() -> None:
-    said = {"type": "message", "role": "user", "content": "Hi"}
-    doc = {"model": "m", "input": [said, {"role": "assistant", "content": "Ho", "type": "message"}]}
+    written = {"type": "message", "role": "user", "content": "Hi"}
+    doc = {
+        "model": "m",
+        "input": [written, {"role": "assistant", "content": "Ho", "type": "message"}],
+    }
     for document in (doc, {"model": "m", "input": [*doc["input"]][::-1]}):
         there = dragoman.convert(document, source="responses", target="openai-chat", carry=True)
-        home = dragoman.convert(
+        same = dragoman.convert(
             there.document, source="openai-chat", target="responses", capsule=there.capsule
         )
-        assert all("type" in each for each in home.document["input"])
-        named = [str(place) for place in home.restored if place.path.endswith("type")]
+        assert all("type" in each for each in same.document["input"])
+        named = [str(place) for place in same.restored if place.path.endswith("type")]
         assert len(named) == 2 - len(there.capsule.get("turns", ()))  # type: ignore[union-attr]
 
 
@@ -891,8 +897,8 @@ def test_what_is_restored_in_a_list_of_turns_is_named_by_its_number() -> None:
     turns = [{"role": "user", "content": "Hi", "own": 1}, {"role": "assistant", "content": "Ho"}]
     one, other = "openai-chat", "anthropic-messages"
     there = dragoman.convert(turns, source=one, target=other, facet="messages", carry=True)
-    home = dragoman.convert(
+    same = dragoman.convert(
         there.document, source=other, target=one, facet="messages", capsule=there.capsule
     )
-    assert home.document == turns
-    assert home.restored == (Restored("turn", "/0"),)
+    assert same.document == turns
+    assert same.restored == (Restored("turn", "/0"),)

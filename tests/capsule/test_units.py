@@ -39,7 +39,7 @@ MARK = Cache(at="/mark")
 LONG = "long " * 100
 
 
-def said(*blocks: Block, role: Any = "assistant", **more: Any) -> Message:
+def written(*blocks: Block, role: Any = "assistant", **more: Any) -> Message:
     return Message(role, blocks, **more)
 
 
@@ -80,24 +80,24 @@ SAYS: list[tuple[Any, Any]] = [
 def test_what_each_block_says() -> None:
     for block, atom in SAYS:
         wanted = [["assistant", None], "x", *([] if atom is None else [atom])]
-        found = gist_of([said(Text("x"), block)])
+        found = gist_of([written(Text("x"), block)])
         assert repr(found) == repr(wanted)
-        unit = Unit("messages", 0, [said(Text("x", at="/0"), replace(block, at="/1"), at="/m")])
+        unit = Unit("messages", 0, [written(Text("x", at="/0"), replace(block, at="/1"), at="/m")])
         assert unit.atoms == wanted
         assert unit.ats == ["/m", "/0", *([] if atom is None else ["/1"])]
 
 
 def test_who_says_it() -> None:
-    assert gist_of([said(role="developer", name="ada")]) == [["system", "ada"]]
-    assert gist_of([said(role="user"), said(role="tool")]) == [["user", None], ["tool", None]]
+    assert gist_of([written(role="developer", name="ada")]) == [["system", "ada"]]
+    assert gist_of([written(role="user"), written(role="tool")]) == [["user", None], ["tool", None]]
 
 
 def test_what_says_nothing_is_told_by_its_reasoning() -> None:
     reasoning = Reasoning(("a", "b"), summary=("s",), at="/r")
     told = ["reasoning", ("a", "b"), ("s",)]
-    assert gist_of([said(reasoning, Text(""))]) == [["assistant", None], told]
-    assert gist_of([said(reasoning, Text("x"))]) == [["assistant", None], "x"]
-    unit = Unit("messages", 0, [said(Text("", at="/t"), reasoning, at="/m")])
+    assert gist_of([written(reasoning, Text(""))]) == [["assistant", None], told]
+    assert gist_of([written(reasoning, Text("x"))]) == [["assistant", None], "x"]
+    unit = Unit("messages", 0, [written(Text("", at="/t"), reasoning, at="/m")])
     assert unit.ats == ["/m", "/r"]
 
 
@@ -141,21 +141,21 @@ def test_a_digest_is_of_what_is_said_and_of_its_length() -> None:
 
 
 def test_units_that_say_the_same() -> None:
-    one = said(ToolCall("1", "f", '{"a": 1, "b": 2}', cache=MARK), Text("a"), Text("b"))
-    other = said(ToolCall("2", "f", '{"b":2,"a":1}'), Reasoning(("hm",)), Text("ab"))
+    one = written(ToolCall("1", "f", '{"a": 1, "b": 2}', cache=MARK), Text("a"), Text("b"))
+    other = written(ToolCall("2", "f", '{"b":2,"a":1}'), Reasoning(("hm",)), Text("ab"))
     assert units.say_the_same([one], [other])
     assert Unit("x", 0, [one]).says_the_same(Unit("y", 5, [other]))
     assert Unit("x", 0, [one]).key == Unit("y", 5, [other]).key
-    assert not units.say_the_same([one], [said(Text("ab"))])
+    assert not units.say_the_same([one], [written(Text("ab"))])
     assert not units.say_the_same([one], [one, one])
     assert units.say_the_same([Tool("t")], [Tool("t", strict=True)])
     assert not units.say_the_same([Tool("t")], [Tool("u")])
-    assert units.say_the_same([said(ToolCall("1", "f", f'{{"a": {2**70}}}'))] * 1, [
-        said(ToolCall("2", "f", f'{{"a":{2**70}}}'))])  # fmt: skip
+    assert units.say_the_same([written(ToolCall("1", "f", f'{{"a": {2**70}}}'))] * 1, [
+        written(ToolCall("2", "f", f'{{"a":{2**70}}}'))])  # fmt: skip
 
 
 def test_a_unit_that_has_twins_says_what_they_say() -> None:
-    mine, theirs = said(ToolCall("1", "f", "{}")), said(ToolCall("2", "g", "{}"))
+    mine, theirs = written(ToolCall("1", "f", "{}")), written(ToolCall("2", "g", "{}"))
     unit = Unit("messages", 0, [mine], twins=[theirs])
     assert unit.atoms == gist_of([theirs])
     assert unit.ids() == ["2"]
@@ -167,8 +167,8 @@ def test_a_unit_that_has_twins_says_what_they_say() -> None:
 
 
 def test_ids_of_calls_and_results() -> None:
-    nodes = [said(Text("x"), ToolCall("1", "f", "{}"), ToolCall(None, "g", "{}")),
-             said(ToolResult("1", (Text("a"), Text("b"))), role="tool"), Tool("t")]  # fmt: skip
+    nodes = [written(Text("x"), ToolCall("1", "f", "{}"), ToolCall(None, "g", "{}")),
+             written(ToolResult("1", (Text("a"), Text("b"))), role="tool"), Tool("t")]  # fmt: skip
     unit = Unit("messages", 0, nodes)
     assert unit.calls() == (["1", None], ["1"])
     assert units.ids_of(nodes) == ["1", None, "1"]
@@ -185,7 +185,7 @@ HM = Reasoning(("hm",))
 
 
 def both(*blocks: Block, **more: Any) -> tuple[Message, Message]:
-    return said(*blocks, **more), said(*blocks, **more)
+    return written(*blocks, **more), written(*blocks, **more)
 
 
 SEEN: list[tuple[Message, Message]] = [
@@ -194,32 +194,32 @@ SEEN: list[tuple[Message, Message]] = [
     both(RESULT, role="tool"),
     both(Text("Hi"), CALL, Text("x"), role="user", name="ada"),
     both(Text("Hi"), role="developer"),
-    (said(Text("Hi")), said(HM, Text("Hi"), HM)),
-    (said(HM, Text("Hi"), HM), said(Text("Hi"))),
-    (said(CALL), said(replace(CALL, id="2", arguments='{"a":1}'))),
-    (said(CALL), said(replace(CALL, arguments='{"a":1.0}'))),
+    (written(Text("Hi")), written(HM, Text("Hi"), HM)),
+    (written(HM, Text("Hi"), HM), written(Text("Hi"))),
+    (written(CALL), written(replace(CALL, id="2", arguments='{"a":1}'))),
+    (written(CALL), written(replace(CALL, arguments='{"a":1.0}'))),
     (
-        said(replace(CALL, arguments='{"b":1,"a":2}')),
-        said(replace(CALL, arguments='{"a":2,"b":1}')),
+        written(replace(CALL, arguments='{"b":1,"a":2}')),
+        written(replace(CALL, arguments='{"a":2,"b":1}')),
     ),
-    (said(replace(RESULT, is_error=False)), said(RESULT)),
-    (said(replace(RESULT, is_error=True)), said(replace(RESULT, is_error=True))),
-    (said(Text("Hi")), said(Text("Hi", cache=MARK))),  # the client's marks count
+    (written(replace(RESULT, is_error=False)), written(RESULT)),
+    (written(replace(RESULT, is_error=True)), written(replace(RESULT, is_error=True))),
+    (written(Text("Hi")), written(Text("Hi", cache=MARK))),  # the client's marks count
 ]
 HUGE = [
     replace(CALL, arguments=f'{{"a":{space}{2**power}}}')
     for power, space in ((70, ""), (70, " "), (71, ""))
 ]
-SEEN.append((said(HUGE[0]), said(HUGE[1])))
+SEEN.append((written(HUGE[0]), written(HUGE[1])))
 UNSEEN: list[tuple[Message, Message]] = [
-    (said(HUGE[0]), said(HUGE[2])),
-    (said(Text("Hi")), said(Text("Ho"))),
-    (said(Text("Hi")), said(Text("Hi"), role="user")),
-    (said(Text("Hi"), role="user"), said(Text("Hi"), role="user", name="ada")),
-    (said(Text("Hi")), said(Text("Hi"), Text("there"))),
-    (said(Text("Hi"), Text("there")), said(Text("Hi"))),
-    (said(Text("Hi")), said(CALL)),
-    (said(Text("Hi")), said()),
+    (written(HUGE[0]), written(HUGE[2])),
+    (written(Text("Hi")), written(Text("Ho"))),
+    (written(Text("Hi")), written(Text("Hi"), role="user")),
+    (written(Text("Hi"), role="user"), written(Text("Hi"), role="user", name="ada")),
+    (written(Text("Hi")), written(Text("Hi"), Text("there"))),
+    (written(Text("Hi"), Text("there")), written(Text("Hi"))),
+    (written(Text("Hi")), written(CALL)),
+    (written(Text("Hi")), written()),
     both(),
     both(HM),
     both(Text("")),
@@ -232,13 +232,13 @@ UNSEEN: list[tuple[Message, Message]] = [
     both(replace(RESULT, content=())),
     both(replace(RESULT, content=(Media("image", Source("url", "u")),))),
     both(Refusal("No.")),
-    (said(CALL), said(replace(CALL, name="g"))),
-    (said(CALL), said(replace(CALL, kind="custom"))),
-    (said(CALL), said(replace(CALL, arguments='{"a": 2}'))),
-    (said(RESULT), said(replace(RESULT, is_error=True))),
-    (said(RESULT), said(replace(RESULT, content=(Text("y"),)))),
-    (said(RESULT), said(replace(RESULT, content=(Text("x"), Text("y"))))),
-    (said(RESULT), said(replace(RESULT, content=(Media("image", Source("url", "u")),)))),
+    (written(CALL), written(replace(CALL, name="g"))),
+    (written(CALL), written(replace(CALL, kind="custom"))),
+    (written(CALL), written(replace(CALL, arguments='{"a": 2}'))),
+    (written(RESULT), written(replace(RESULT, is_error=True))),
+    (written(RESULT), written(replace(RESULT, content=(Text("y"),)))),
+    (written(RESULT), written(replace(RESULT, content=(Text("x"), Text("y"))))),
+    (written(RESULT), written(replace(RESULT, content=(Media("image", Source("url", "u")),)))),
 ]
 
 
@@ -256,7 +256,7 @@ def test_what_is_not_seen_at_once() -> None:
     for a, b in UNSEEN:
         assert common_gist([a], [b]) is None, (a, b)
         assert units.say_the_same([a], [b]) == (gist_of([a]) == gist_of([b]))
-        plain = said(Text("x"))
+        plain = written(Text("x"))
         assert common_gist([plain, a], [plain, b]) is None
         assert common_gist([a, plain], [b, plain]) is None
 
@@ -269,13 +269,13 @@ def test_whether_messages_are_marked() -> None:
         Passage("s", "t", (Text("x", cache=MARK),)),
     ]  # fmt: skip
     for block in blocks:
-        assert units.are_marked([said(Text("x")), said(HM, Text("x"), block)])
-        assert Unit("m", 0, [said(Text("x"), block)]).marks() == ["/mark"]
+        assert units.are_marked([written(Text("x")), written(HM, Text("x"), block)])
+        assert Unit("m", 0, [written(Text("x"), block)]).marks() == ["/mark"]
     for plain in (Text("x"), CALL, RESULT, HM, Raw("x", {}), Refusal("x"), Passage("s", "t", ())):
-        assert not units.are_marked([said(plain)])
-        assert Unit("m", 0, [said(plain)]).marks() == []
+        assert not units.are_marked([written(plain)])
+        assert Unit("m", 0, [written(plain)]).marks() == []
     result = replace(RESULT, cache=MARK, content=(Text("x", cache=Cache(at="/inner")),))
-    assert Unit("m", 0, [said(result)]).marks() == ["/mark", "/inner"]
+    assert Unit("m", 0, [written(result)]).marks() == ["/mark", "/inner"]
     assert Unit("t", 0, [Tool("t", cache=MARK)]).marks() == ["/mark"]
 
 
@@ -528,11 +528,11 @@ def test_whether_a_key_may_hold_a_turn() -> None:
 
 
 def test_units_that_are_like_each_other() -> None:
-    one = Unit("a", 0, [said(Text("x"))])
-    assert places.is_like(one, Unit("a", 5, [said(Text("y"))]))
-    assert not places.is_like(one, Unit("b", 0, [said(Text("x"))]))
-    assert not places.is_like(one, Unit("a", 0, [said(Text("x"), role="user")]))
-    assert not places.is_like(one, Unit("a", 0, [said(), said()]))
+    one = Unit("a", 0, [written(Text("x"))])
+    assert places.is_like(one, Unit("a", 5, [written(Text("y"))]))
+    assert not places.is_like(one, Unit("b", 0, [written(Text("x"))]))
+    assert not places.is_like(one, Unit("a", 0, [written(Text("x"), role="user")]))
+    assert not places.is_like(one, Unit("a", 0, [written(), written()]))
     tool = Unit("a", 0, [Tool("t")])
     assert places.is_like(tool, Unit("a", 0, [Tool("t", "other")]))
     assert not places.is_like(tool, Unit("a", 0, [Tool("u")]))
@@ -540,12 +540,12 @@ def test_units_that_are_like_each_other() -> None:
 
 def test_who_instructs() -> None:
     roles = ["system", "developer", "user", "assistant", "tool"]
-    found = [places.instructs(Unit("m", 0, [said(role=role), said()])) for role in roles]
+    found = [places.instructs(Unit("m", 0, [written(role=role), written()])) for role in roles]
     assert found == [True, True, False, False, False]
 
 
 def test_what_a_unit_stands_beside() -> None:
-    row = [Unit("m", n, [said(Text(str(n)))]) for n in range(3)]
+    row = [Unit("m", n, [written(Text(str(n)))]) for n in range(3)]
     keys = [unit.key for unit in row]
     assert places.neighbours(row, 0, 1) == ["^", keys[1]]
     assert places.neighbours(row, 1, 1) == [keys[0], keys[2]]
@@ -555,7 +555,7 @@ def test_what_a_unit_stands_beside() -> None:
 
 def test_nodes_are_aligned_by_role_or_by_what_they_say() -> None:
     def texts(*pairs: str) -> list[Message]:
-        return [said(Text(text), role=role) for role, text in (pair.split() for pair in pairs)]
+        return [written(Text(text), role=role) for role, text in (pair.split() for pair in pairs)]
 
     asked = texts("user a", "assistant b", "user c")
     assert places.aligned(asked, texts("user x", "assistant y", "user z")) == [
@@ -566,7 +566,7 @@ def test_nodes_are_aligned_by_role_or_by_what_they_say() -> None:
     ]  # fmt: skip
     assert places.aligned(asked, asked[1:]) == [(1, 0), (2, 1)]
     assert places.aligned(asked, texts("user a", "user c", "assistant b")) == [(0, 0), (2, 1)]
-    results = [said(ToolResult(n, (Text(n),)), role="tool") for n in "12"]
+    results = [written(ToolResult(n, (Text(n),)), role="tool") for n in "12"]
     turned = [asked[0], *results[::-1], asked[1]]
     assert places.aligned([*results, asked[1]], turned) == [(0, 1), (1, 2), (2, 3)]
     assert places.aligned([Tool("a"), Tool("b")], [Tool("b")]) == [(1, 0)]
@@ -577,8 +577,9 @@ def test_who_owns_a_place() -> None:
     block = Text("Hi", at="/turns/1/content/0")
     heard = Request(
         "m",
-        (said(role="system", at="/s"), said(block, role="user", at="/turns/1"), said(at="/turns/2"),
-         said(role="user", at="")),
+        (written(role="system", at="/s"), written(block, role="user", at="/turns/1"),
+         written(at="/turns/2"),
+         written(role="user", at="")),
         (Tool("f", at="/t/0"), Tool("g", at="/t/1")),
     )  # fmt: skip
     owner = places.owners_of(found, heard)
@@ -631,7 +632,7 @@ def test_ids_are_replaced() -> None:
 
 def test_ids_that_stand_for_more_than_one_call() -> None:
     def tree(*ids: Any) -> Request:
-        return Request("m", tuple(said(ToolCall(name, "f", "{}")) for name in ids))
+        return Request("m", tuple(written(ToolCall(name, "f", "{}")) for name in ids))
 
     assert names.reused_ids(tree("1", "2", "3")) == set()
     assert names.reused_ids(tree("1", "2", "1", "3", "3")) == {"1", "3"}
@@ -642,7 +643,7 @@ def test_ids_that_stand_for_more_than_one_call() -> None:
 
 
 def pair(*named: tuple[Any, str]) -> list[Unit]:
-    return [Unit("m", 0, [said(ToolCall(name, "f", f'{{"a": "{a}"}}'))]) for name, a in named]
+    return [Unit("m", 0, [written(ToolCall(name, "f", f'{{"a": "{a}"}}'))]) for name, a in named]
 
 
 @pytest.mark.parametrize(
@@ -755,7 +756,7 @@ def test_schemas_are_referred_to_once() -> None:
     tools = [Unit("tools", 0, [Tool("f", schema=schema)]), Unit("tools", 1, [Tool("g")])]
     assert references.schemas_of(tools) == {0: schema}
     assert references.schemas_of([]) == {}
-    assert references.schemas_of([Unit("m", 0, [said(Text("x"))])]) == {}
+    assert references.schemas_of([Unit("m", 0, [written(Text("x"))])]) == {}
     pieces = [["tools", False, [{"a": copy.deepcopy(schema), "b": schema}]]]
     entry = references.held(pieces, tools[:1])
     assert entry == {"put": [["tools", False, [{"a": {"\0ref": ~0}, "b": schema}]]]}
@@ -764,7 +765,7 @@ def test_schemas_are_referred_to_once() -> None:
 
 def test_a_short_unit_is_put_as_it_is() -> None:
     def held(length: int) -> Any:
-        unit = Unit("m", 0, [said(Text("x" * length))])
+        unit = Unit("m", 0, [written(Text("x" * length))])
         assert unit.key
         return unit.size, references.held([["m", False, ["x" * length]]], [unit])["put"]
 
@@ -829,7 +830,7 @@ def test_what_is_put_is_a_slot_and_its_items(put: Any) -> None:
 def test_a_model_is_named_where_one_must_be() -> None:
     claude, gemini = dialects.get("anthropic-messages"), dialects.get("gemini")
     assert claude.needs_model
-    request = Request(None, (said(Text("x")),))
+    request = Request(None, (written(Text("x")),))
     named = modelled.named({"model": "m"}, request, claude)
     assert isinstance(named, Request)
     assert named.model == "m"

@@ -49,7 +49,7 @@ def start(*arguments: str, **settings: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **settings)
 
 
-def answers(process: subprocess.Popen[bytes]) -> bytes:
+def replies(process: subprocess.Popen[bytes]) -> bytes:
     """What the process has to say, once it says something."""
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], 60)
@@ -115,9 +115,9 @@ def test_a_stream_is_said_while_it_arrives() -> None:
     assert process.stdin is not None
     process.stdin.write(first + b"\n\n")
     process.stdin.flush()
-    said = answers(process)
-    assert b"message_start" in said
-    assert b"message_stop" not in said
+    written = replies(process)
+    assert b"message_start" in written
+    assert b"message_stop" not in written
     out, err = process.communicate(rest)
     assert b"message_stop" in out
     assert process.returncode == 0, err
@@ -129,7 +129,7 @@ def test_a_line_is_said_before_the_next_comes() -> None:
     for _ in range(3):
         process.stdin.write(NUMBERED)
         process.stdin.flush()
-        assert answers(process).count(b"\n") == 1
+        assert replies(process).count(b"\n") == 1
     process.communicate()
     assert process.returncode == 0
 
@@ -146,7 +146,7 @@ def test_who_is_interrupted_leaves_nothing_after(sign: int, code: int, place: Pa
     assert process.stdin is not None
     process.stdin.write(NUMBERED)
     process.stdin.flush()
-    assert answers(process)
+    assert replies(process)
     process.send_signal(sign)
     _, err = process.communicate()
     assert process.returncode == code
@@ -161,7 +161,7 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
     assert process.stderr is not None
     process.stdin.write(NUMBERED)
     process.stdin.flush()
-    assert answers(process)
+    assert replies(process)
     process.stdout.close()
     process.stdin.write(NUMBERED)
     process.stdin.close()
@@ -171,11 +171,11 @@ def test_a_reader_who_has_had_enough_is_no_error() -> None:
 
 
 def test_standard_streams_may_be_closed() -> None:
-    for redirection, said in ((">&-", "standard output is closed"), ("<&-", "input is closed")):
+    for redirection, written in ((">&-", "standard output is closed"), ("<&-", "input is closed")):
         files = "one.json" if redirection == ">&-" else ""
         command = f"{sys.executable} -m dragoman convert -q -t chat {files} {redirection}"
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
-        assert said in done.stderr
+        assert written in done.stderr
         assert done.returncode == 5
 
 
@@ -251,7 +251,7 @@ def test_marks_and_wide_encodings_are_understood(encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "written"),
     [
         (b"", "empty"),
         (b" \n\n", "empty"),
@@ -263,9 +263,9 @@ def test_marks_and_wide_encodings_are_understood(encoding: str) -> None:
         (b"7", "expected an object"),
     ],
 )
-def test_nonsense_is_malformed(data: bytes, said: str) -> None:
+def test_nonsense_is_malformed(data: bytes, written: str) -> None:
     _, err, code = dragoman(["convert", "-f", "chat", "--facet", "request", "-t", "native"], data)
-    assert said in err
+    assert written in err
     assert code == 4
 
 
@@ -357,10 +357,10 @@ def test_progress_is_for_terminals_only(monkeypatch: Any) -> None:
     arguments = ["convert", "-q", "-t", "chat", "many.jsonl"]
     assert dragoman(arguments)[1] == ""
     monkeypatch.setattr(terminal, "is_terminal", lambda stream: stream is sys.stderr)
-    said = dragoman(arguments)[1]
-    assert "documents, " in said
-    assert " left" in said
-    assert said.endswith("\r\x1b[K")
+    written = dragoman(arguments)[1]
+    assert "documents, " in written
+    assert " left" in written
+    assert written.endswith("\r\x1b[K")
 
 
 @pytest.mark.parametrize("columns", [20, 30, 40, 60, 80, 100])
@@ -371,8 +371,8 @@ def test_the_ledger_fits_the_terminal_and_nothing_of_it_is_cut(columns: int) -> 
     assert all(terminal.cells(line) <= columns for line in err.splitlines())
     squeezed = "".join(err.split())
     for loss in json.loads(Path("report.json").read_text())["documents"][0]["losses"]:
-        for said in (loss["kind"], loss["what"], loss["path"], loss["why"]):
-            assert "".join(said.split()) in squeezed
+        for written in (loss["kind"], loss["what"], loss["path"], loss["why"]):
+            assert "".join(written.split()) in squeezed
 
 
 @pytest.mark.parametrize("columns", range(12, 60, 7))
@@ -662,8 +662,8 @@ def test_a_file_name_cannot_command_the_terminal() -> None:
     ):
         with environment({"FORCE_COLOR": "1"}):
             out, err, _ = dragoman([*arguments, EVIL])
-        said = re.sub(r"\x1b\[[0-9;]*m", "", out.decode() + err)
-        assert not set(said) & set("\x1b\x9b\u202e\u2066"), arguments
+        written = re.sub(r"\x1b\[[0-9;]*m", "", out.decode() + err)
+        assert not set(written) & set("\x1b\x9b\u202e\u2066"), arguments
         assert "evil\x1b[31m" not in out.decode() + err, arguments
 
 
@@ -709,15 +709,15 @@ def test_a_file_that_may_not_be_read_is_said_and_the_others_are_done(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode, **_: str(path) != "b.json")
     monkeypatch.setattr(io, "FileIO", refused)
-    out, said, code = dragoman([*command.split(), "a.json", "b.json", "c.json"])
+    out, written, code = dragoman([*command.split(), "a.json", "b.json", "c.json"])
     assert code == 5
-    assert "b.json: error: permission denied" in said
+    assert "b.json: error: permission denied" in written
     if command.startswith("convert"):
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.json", "c.json"]
     elif command == "show":
         assert out.count(b"Hi") == 2
     else:
-        assert b"c.json" in out + said.encode()
+        assert b"c.json" in out + written.encode()
 
 
 def test_a_folder_that_may_not_be_read_is_said(tmp_path: Path, monkeypatch: Any) -> None:
@@ -734,9 +734,9 @@ def test_a_folder_that_may_not_be_read_is_said(tmp_path: Path, monkeypatch: Any)
 
     monkeypatch.setattr(os, "scandir", refused)
     arguments = ["convert", "-f", "anthropic", "-t", "chat", str(tmp_path), "-o"]
-    _, said, code = dragoman([*arguments, str(tmp_path / "out") + "/"])
+    _, written, code = dragoman([*arguments, str(tmp_path / "out") + "/"])
     assert code == 5
-    assert f"{tmp_path}/closed: error: permission denied" in said
+    assert f"{tmp_path}/closed: error: permission denied" in written
     assert (tmp_path / "out" / "a" / "x.json").exists()
 
 
@@ -762,10 +762,10 @@ def test_pairs_that_could_not_be_joined_are_counted_and_in_the_report(tmp_path: 
     file, report = tmp_path / "pairs.jsonl", tmp_path / "report.json"
     file.write_text(f"{pair}\n{{bad\n{pair}\n{json.dumps({'request': asked})}\n")
     arguments = ["join", str(file), "-o", str(tmp_path / "out.jsonl"), "--report", str(report)]
-    _, said, code = dragoman(arguments)
+    _, written, code = dragoman(arguments)
     assert code == 4
-    assert "2 documents joined, 2 failed" in said
-    assert "not JSON" in said
+    assert "2 documents joined, 2 failed" in written
+    assert "not JSON" in written
     documents = json.loads(report.read_text())["documents"]
     assert [(each["line"], bool(each.get("error"))) for each in documents] == [
         (1, False), (2, True), (3, False), (4, True),
@@ -773,9 +773,9 @@ def test_pairs_that_could_not_be_joined_are_counted_and_in_the_report(tmp_path: 
 
 
 def test_a_range_that_ends_before_it_begins_is_refused() -> None:
-    _, said, code = dragoman(["show", "--messages", "5-3", "request.json"])
+    _, written, code = dragoman(["show", "--messages", "5-3", "request.json"])
     assert code == 2
-    assert "did you mean 3-5?" in said
+    assert "did you mean 3-5?" in written
 
 
 # -- what strangers may read, and what is not clear ------------------------------------------------
@@ -787,21 +787,21 @@ def test_a_report_is_no_more_readable_than_the_input(place: Path) -> None:
     secret.chmod(0o600)
     for command in ("convert -t chat", "repair", "migrate -t chat"):
         report = place / f"{command.split()[0]}.report.json"
-        _, said, code = dragoman([*command.split(), str(secret), "--report", str(report)])
-        assert code == 0, said
+        _, written, code = dragoman([*command.split(), str(secret), "--report", str(report)])
+        assert code == 0, written
         assert report.stat().st_mode & 0o777 == 0o600, command
 
 
 def test_a_tie_names_who_is_tied(place: Path) -> None:
     (place / "tie.json").write_text('[{"role": "user", "content": "Hi"}]')
     found = dragoman(["detect", "tie.json"])[0].decode()
-    _, said, code = dragoman(["convert", "-t", "gemini", "tie.json"])
+    _, written, code = dragoman(["convert", "-t", "gemini", "tie.json"])
     tied = found.partition("ambiguous: ")[2].strip()
     assert "openai-chat messages" in tied
-    assert (code, tied in said) == (2, True)
+    assert (code, tied in written) == (2, True)
 
 
 def test_the_help_of_completion_fits_a_narrow_terminal() -> None:
     with environment({"COLUMNS": "40"}):
-        said = dragoman(["completion", "--help"])[0].decode()
-    assert [line for line in said.splitlines() if len(line) > 40] == []
+        written = dragoman(["completion", "--help"])[0].decode()
+    assert [line for line in written.splitlines() if len(line) > 40] == []

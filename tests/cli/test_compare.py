@@ -53,10 +53,10 @@ def test_what_was_changed_is_found_where_it_is() -> None:
     del b["messages"][-1]
     b["temperature"] = 1
     b["tools"][0]["function"]["parameters"]["properties"]["city"]["type"] = "number"
-    said = [
+    written = [
         (d.kind, " · ".join(d.trail), d.a and d.a.at, d.b and d.b.at) for d in differences(a, b)
     ]
-    assert said == [
+    assert written == [
         (
             "differs",
             "message 2 · assistant · call get_weather · arguments · city",
@@ -76,12 +76,12 @@ def test_what_was_changed_is_found_where_it_is() -> None:
 
 
 def test_ids_may_be_ignored_but_not_which_result_answers_which_call() -> None:
-    def conversation(first: str, second: str, *answers: str) -> Any:
+    def conversation(first: str, second: str, *replies: str) -> Any:
         calls = [
             {"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}}
             for name in (first, second)
         ]
-        results = [{"role": "tool", "tool_call_id": a, "content": "x"} for a in answers]
+        results = [{"role": "tool", "tool_call_id": a, "content": "x"} for a in replies]
         messages = [{"role": "assistant", "content": None, "tool_calls": calls}, *results]
         return dragoman.read({"model": "m", "messages": messages}, "openai-chat")
 

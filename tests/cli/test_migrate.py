@@ -75,9 +75,9 @@ def test_one_migration_after_the_other_comes_back_step_by_step(tmp_path: Path) -
 def test_what_has_grown_since_then_comes_back_too(tmp_path: Path) -> None:
     file = tmp_path / "session.json"
     reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCkYIBxgC"}
-    said = [{"role": "user", "content": "Hi"}]
-    said += [{"role": "assistant", "content": [reasoning, {"type": "text", "text": "Hello"}]}]  # type: ignore[dict-item]
-    file.write_text(json.dumps({"id": 7, "messages": said}))
+    written = [{"role": "user", "content": "Hi"}]
+    written += [{"role": "assistant", "content": [reasoning, {"type": "text", "text": "Hello"}]}]  # type: ignore[dict-item]
+    file.write_text(json.dumps({"id": 7, "messages": written}))
     arguments = ["migrate", "-f", "anthropic", "-t", "chat", "--at", "/messages", str(file)]
     assert dragoman(arguments)[2] == 0
     session = json.loads(file.read_text())
@@ -89,7 +89,7 @@ def test_what_has_grown_since_then_comes_back_too(tmp_path: Path) -> None:
     assert dragoman(["migrate", "--back", str(file)])[2] == 0
     assert json.loads(file.read_text()) == {
         "id": 7,
-        "messages": [*said, {"role": "user", "content": "And now?"}],
+        "messages": [*written, {"role": "user", "content": "And now?"}],
     }
 
 
@@ -135,9 +135,9 @@ def test_a_capsule_that_is_none_is_not_written_over(tmp_path: Path) -> None:
     file.write_text('{"model": "m", "max_tokens": 9, "messages": []}')
     other = tmp_path / "a.json.capsule.json"
     other.write_text("{}")
-    _, said, code = dragoman(["migrate", "-f", "anthropic", "-t", "chat", str(file)])
+    _, written, code = dragoman(["migrate", "-f", "anthropic", "-t", "chat", str(file)])
     assert code == 4
-    assert "not a file that migrate wrote" in said
+    assert "not a file that migrate wrote" in written
     assert other.read_text() == "{}"
 
 
@@ -145,11 +145,11 @@ def test_a_migration_that_was_stopped_leaves_nothing_for_the_way_back(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     """What a capsule says of a file that was never written is forgotten by the next run."""
-    said = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    written = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
     call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
-    said += [{"role": "assistant", "content": [call]}]
+    written += [{"role": "assistant", "content": [call]}]
     file = tmp_path / "a.json"
-    file.write_text(json.dumps({"one": said, "two": said}))
+    file.write_text(json.dumps({"one": written, "two": written}))
     before = json.loads(file.read_text())
     real = os.replace
 
@@ -183,8 +183,8 @@ def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_pat
     reasoning = {"type": "thinking", "thinking": "Hm. " * 3000, "signature": "EqQBCkYIBxgC"}
     text = {"type": "text", "text": "Hm. " * 3000}
     for name, block in (("a", text), ("b", reasoning), ("c", text | {"text": "Hello"})):
-        said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
-        request = {"model": "m", "max_tokens": 9, "messages": said, "stop_sequences": ["x"]}
+        written = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
+        request = {"model": "m", "max_tokens": 9, "messages": written, "stop_sequences": ["x"]}
         (tmp_path / f"{name}.json").write_text(json.dumps(request))
     before = tree(tmp_path)
     arguments = ["migrate", "-f", "anthropic", "-t", "chat", str(tmp_path)]
@@ -205,9 +205,9 @@ def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_pat
 def test_an_empty_history_is_in_every_dialect_already(tmp_path: Path) -> None:
     """A session that nobody has spoken in keeps no other from being migrated."""
     call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
-    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
+    written = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
     file = tmp_path / "a.json"
-    file.write_text(json.dumps({"sessions": [{"history": said}, {"history": []}]}))
+    file.write_text(json.dumps({"sessions": [{"history": written}, {"history": []}]}))
     arguments = ["migrate", "-f", "anthropic", "-t", "chat", "--at", "/sessions/*/history"]
     assert dragoman([*arguments, str(file)])[2] == 0
     first, second = json.loads(file.read_text())["sessions"]

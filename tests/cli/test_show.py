@@ -243,7 +243,7 @@ def test_an_id_that_is_used_again_means_the_latest_call() -> None:
         {"role": "tool", "tool_call_id": "1", "content": "second"},
     )
     shown = [item for turn in portrait.turns for item in turn.items if isinstance(item, Call)]
-    assert [(c.name, len(c.answers)) for c in shown] == [("a", 1), ("b", 1)]
+    assert [(c.name, len(c.replies)) for c in shown] == [("a", 1), ("b", 1)]
 
 
 def test_errors_malformed_arguments_and_silence_are_marked() -> None:

@@ -43,8 +43,8 @@ ENTRY = {
 def converted(tmp_path: Path, document: Any, *options: str) -> tuple[list[Any], str, int]:
     file = tmp_path / "x.json"
     file.write_text(json.dumps(document))
-    out, said, code = dragoman(["convert", "-t", "native", "--compact", *options, str(file)])
-    return [json.loads(line) for line in out.splitlines()], said, code
+    out, written, code = dragoman(["convert", "-t", "native", "--compact", *options, str(file)])
+    return [json.loads(line) for line in out.splitlines()], written, code
 
 
 def texts(document: Any) -> list[str]:
@@ -101,8 +101,8 @@ def test_other_addresses_name_none() -> None:
     ],
 )
 def test_what_is_on_the_wire_is_understood(document: Any, tmp_path: Path) -> None:
-    (tree,), said, code = converted(tmp_path, document)
-    assert code == 0, said
+    (tree,), written, code = converted(tmp_path, document)
+    assert code == 0, written
     has_reply = "request" in document or "log" in document
     assert texts(tree) == (["Hi", "Hello"] if has_reply else ["Hi"])
     if has_reply:
@@ -117,8 +117,8 @@ def test_bodies_of_a_har_may_be_packed(tmp_path: Path) -> None:
     entry: dict[str, Any] = copy.deepcopy(ENTRY)
     packed = base64.b64encode(STREAM.encode()).decode()
     entry["response"]["content"] = {"text": packed, "encoding": "base64"}
-    (tree,), said, code = converted(tmp_path, {"log": {"entries": [entry]}})
-    assert code == 0, said
+    (tree,), written, code = converted(tmp_path, {"log": {"entries": [entry]}})
+    assert code == 0, written
     assert texts(tree) == ["Hi", "Hello"]
 
 
@@ -187,5 +187,5 @@ def test_whatever_a_capture_holds_is_a_result_or_a_reason(document: Any, tmp_pat
         file = tmp_path / "bad.json"
         file.write_text(json.dumps(bad))
         for command in (["convert", "-t", "chat"], ["show"], ["join"], ["detect"]):
-            _, said, code = dragoman([*command, str(file)])
-            assert code in (0, 1, 2, 3, 4), (command, bad, said)
+            _, written, code = dragoman([*command, str(file)])
+            assert code in (0, 1, 2, 3, 4), (command, bad, written)

@@ -70,7 +70,7 @@ CANDIDATE = Candidate(Message("assistant", (Text("So."),)), Stop("end"))
 SCHEMA = {"type": "object", "properties": {}}
 
 
-def said(*blocks: object, role: str = "user") -> Request:
+def written(*blocks: object, role: str = "user") -> Request:
     messages = (Message("user", (Text("Hi"),)), Message(role, (*blocks, Text("So."))))  # type: ignore[arg-type]
     return Request("m", messages)
 
@@ -85,9 +85,9 @@ def replied(**more: object) -> Response:
 
 HOLDERS: dict[str, Tree] = {
     "message.name": Request("m", (Message("user", (Text("Hi"),), name="ann"),)),
-    "refusal": said(Refusal("No."), role="assistant"),
-    "passage": said(Passage("s", "t", (Text("Here."),))),
-    "tool_call.item_id": said(ToolCall("c", "f", "{}", item_id="fc_1"), role="assistant"),
+    "refusal": written(Refusal("No."), role="assistant"),
+    "passage": written(Passage("s", "t", (Text("Here."),))),
+    "tool_call.item_id": written(ToolCall("c", "f", "{}", item_id="fc_1"), role="assistant"),
     "tool_result.name": Request(
         "m", (CALL, Message("tool", (ToolResult("c", (Text("1"),), name="f"),)))
     ),
@@ -95,15 +95,15 @@ HOLDERS: dict[str, Tree] = {
     "tool.strict": tools(Tool("f", schema=SCHEMA, strict=True)),
     "tool.kind": tools(Tool("f", kind="custom")),
     "tool_choice.parallel": tools(Tool("f", schema=SCHEMA), ToolChoice("auto", parallel=False)),
-    "reasoning": said(Reasoning(("Hm.",)), role="assistant"),
-    "reasoning.id": said(Reasoning(("Hm.",), id="rs_1"), role="assistant"),
-    "reasoning.summary": said(Reasoning(summary=("Hm.",)), role="assistant"),
-    "reasoning.signature": said(
+    "reasoning": written(Reasoning(("Hm.",)), role="assistant"),
+    "reasoning.id": written(Reasoning(("Hm.",), id="rs_1"), role="assistant"),
+    "reasoning.summary": written(Reasoning(summary=("Hm.",)), role="assistant"),
+    "reasoning.signature": written(
         Reasoning(("Hm.",), signature=Signature("c2ln", "nobody")), role="assistant"
     ),
-    "cache": said(Text("Hi", cache=Cache())),
-    "media": said(Media("image", PNG)),
-    "media.detail": said(Media("image", PNG, detail="low")),
+    "cache": written(Text("Hi", cache=Cache())),
+    "media": written(Media("image", PNG)),
+    "media.detail": written(Media("image", PNG, detail="low")),
     "candidates": Response("r", "m", (CANDIDATE, CANDIDATE)),
     "service_tier": replied(service_tier="flex"),
     "response.created": replied(created=1),

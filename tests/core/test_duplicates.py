@@ -134,10 +134,12 @@ def test_so_does_everything_else_that_has_a_ledger() -> None:
     assert told(dragoman.repair(TWICE, "openai-chat").losses) == PLACES
     assert told(Exchange(client="chat", upstream="anthropic").request(TWICE).losses) == PLACES
     assert told(Exchange(client="chat", upstream="chat").request(TWICE).losses) == PLACES
-    said = b'{"choices":[{"index":0,"message":{"role":"assistant","content":"x","content":"y"}}]}'
+    written = (
+        b'{"choices":[{"index":0,"message":{"role":"assistant","content":"x","content":"y"}}]}'
+    )
     place = "/choices/0/message/content"
-    assert told(Exchange(client="anthropic", upstream="chat").response(said).losses) == [place]
-    joined = dragoman.join(TWICE, said, dialect="chat", target="anthropic")
+    assert told(Exchange(client="anthropic", upstream="chat").response(written).losses) == [place]
+    joined = dragoman.join(TWICE, written, dialect="chat", target="anthropic")
     assert set(told(joined.losses)) == {f"/response{place}", *(f"/request{at}" for at in PLACES)}
 
 

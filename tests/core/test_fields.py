@@ -41,11 +41,11 @@ class Read:
 
 
 def write(
-    params: Params, home: bool = False, table: Fields = TABLE, **spelling: Any
+    params: Params, same: bool = False, table: Fields = TABLE, **spelling: Any
 ) -> tuple[Any, list[str]]:
     log, out = Ledger(), dict[str, Any]()
     rule = (".", 64)
-    table.write(out, params, Writing(log, rule, rule, home), "here-api", spelling)
+    table.write(out, params, Writing(log, rule, rule, same), "here-api", spelling)
     return out, [f"{loss.kind} {loss.what} {loss.path}: {loss.why}" for loss in log.losses]
 
 
@@ -162,7 +162,7 @@ def test_the_same_dialect_writes_every_value_as_it_was() -> None:
         max_tokens=0, temperature=1.7, stop=("a", "b", "c"), metadata={"b": "y"}, seed=1,
         service_tier="flex",
     )  # fmt: skip
-    out, losses = write(params, home=True)
+    out, losses = write(params, same=True)
     assert losses == []
     assert out == {
         "limit": 0, "temperature": 1.7, "stops": ["a", "b", "c"], "metadata": {"b": "y"},
@@ -179,15 +179,15 @@ def test_a_document_is_written_under_the_keys_that_it_had() -> None:
 LIMITS, HEATS = (None, 0, 5), (None, -1, 0.5, 3)
 
 
-@pytest.mark.parametrize(("limit", "heat", "home"), [*product(LIMITS, HEATS, (False, True))])
+@pytest.mark.parametrize(("limit", "heat", "same"), [*product(LIMITS, HEATS, (False, True))])
 def test_the_usual_parameters_are_written_as_all_others(
-    limit: int | None, heat: float | None, home: bool
+    limit: int | None, heat: float | None, same: bool
 ) -> None:
     """The quick way is taken for them alone: a harmless parameter more takes the long one."""
     for stream in (None, True):
         params = Params(limit, heat, stream=stream)
         longer = Params(limit, heat, stream=stream, candidates=1)
-        assert write(params, home) == write(longer, home)
+        assert write(params, same) == write(longer, same)
 
 
 def test_what_is_left_for_methods() -> None:
@@ -265,8 +265,8 @@ def test_every_parameter_is_tried() -> None:
 
 
 def converted(target: str, **params: Any) -> dragoman.Result:
-    said = [{"role": "user", "content": [{"block": "text", "text": "JSON, please"}]}]
-    tree = {"model": "m", "messages": said, "params": params}
+    written = [{"role": "user", "content": [{"block": "text", "text": "JSON, please"}]}]
+    tree = {"model": "m", "messages": written, "params": params}
     document = {"dragoman": 1, "facet": "request", "tree": tree}
     return dragoman.convert(document, source="native", target=target)
 

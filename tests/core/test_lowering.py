@@ -161,8 +161,8 @@ def test_a_name_that_cannot_be_referred_to_is_told() -> None:
     tool = result.document["tools"][1]
     assert tool["name"] == long
     assert "defer_loading" not in tool
-    answered = result.document["messages"][2]["content"][0]
-    assert answered["content"] == f"Tools found: {long}"
+    replied = result.document["messages"][2]["content"][0]
+    assert replied["content"] == f"Tools found: {long}"
     assert "dropped tool.deferred at /input/2/tools/0" in losses(result)
 
 
@@ -249,7 +249,7 @@ def odd_trees() -> list[tuple[str, Any]]:
     for document in (document for case in corpus for document in case.documents):
         if not document.degraded and document.facet in ("request", "messages", "response"):
             tree = get(document.dialect).read(document.body, document.facet)
-            if any(is_odd(block) for said in conversations(tree) for block in said.content):
+            if any(is_odd(block) for spelled in conversations(tree) for block in spelled.content):
                 found.append((document.name, tree))
     return found
 
@@ -270,7 +270,7 @@ def settled(to: Any, place: Any) -> set[str]:
 
 def is_signed_otherwise(tree: Any, loss: Any) -> bool:
     """Whether a signature is that of a text or a call, which is an extra."""
-    blocks = [block for said in conversations(tree) for block in said.content]
+    blocks = [block for spelled in conversations(tree) for block in spelled.content]
     reasoning = {block.at for block in blocks if isinstance(block, Reasoning)}
     return loss.what == "reasoning.signature" and loss.path not in reasoning
 
@@ -279,7 +279,7 @@ def is_signed_otherwise(tree: Any, loss: Any) -> bool:
 def test_what_is_declared_is_what_the_writer_takes(target: str, odd_trees: list[Any]) -> None:
     to = get(target)
     for name, tree in odd_trees:
-        if to.is_home(tree.dialect) or getattr(tree, "failure", None) is not None:
+        if to.is_same(tree.dialect) or getattr(tree, "failure", None) is not None:
             continue
         codes = settled(to, "response" if isinstance(tree, Response) else "history")
         log = Ledger()
@@ -370,7 +370,7 @@ def test_texts_of_a_cited_sentence_stay_together() -> None:
     """A provider cuts a sentence in pieces to tell where they come from, told or not."""
     place = {"type": "char_location", "document_index": 0, "document_title": None}
     place |= {"cited_text": "a", "start_char_index": 0, "end_char_index": 1}
-    said = [
+    spelled = [
         {"type": "text", "text": "The grass is"},
         {"type": "text", "text": " green", "citations": [place]},
         {"type": "text", "text": "ish", "citations": [place]},
@@ -381,7 +381,7 @@ def test_texts_of_a_cited_sentence_stay_together() -> None:
         "type": "message",
         "role": "assistant",
         "model": "m",
-        "content": said,
+        "content": spelled,
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
@@ -451,12 +451,12 @@ def test_writers_get_tools_that_they_have(target: str) -> None:
     for choice in CHOICES:
         for tools in (TOOLS, TOOLS[2:], None):
             tree = Request("m", CALLED, tools, choice)
-            log, said = Ledger(), lower(tree, to, Ledger())
-            assert isinstance(said, Request)
-            assert not [tool for tool in said.tools or () if tool.kind == "hosted"]
+            log, spelled = Ledger(), lower(tree, to, Ledger())
+            assert isinstance(spelled, Request)
+            assert not [tool for tool in spelled.tools or () if tool.kind == "hosted"]
             if to.can.freeform != "native":
-                assert "custom" not in str(said)
-            to.write_request(said, log)
+                assert "custom" not in str(spelled)
+            to.write_request(spelled, log)
             left = {loss.what for loss in log.losses} & OF_TOOLS
             family = WRITERS.get(to.name) or WRITERS.get(_parent(to), set())
             assert left <= family, (choice, log.losses)
@@ -505,11 +505,11 @@ def test_writers_get_texts_that_they_accept(target: str) -> None:
         return
     can, log = to.can.texts, Ledger()
     tree = Request("m", WORDLESS, (Tool("get", schema=OBJECT),))
-    said = lower(tree, to, Ledger())
-    assert isinstance(said, Request)
-    to.write_request(said, log)
+    spelled = lower(tree, to, Ledger())
+    assert isinstance(spelled, Request)
+    to.write_request(spelled, log)
     kinds = {loss.kind for loss in log.losses if loss.what == "text.empty"}
-    blocks = [block for message in said.messages for block in message.content]
+    blocks = [block for message in spelled.messages for block in message.content]
     texts = [block.text for block in blocks if isinstance(block, Text)]
     results = [block for block in blocks if isinstance(block, ToolResult)]
     if "history" not in can.empty:
@@ -550,8 +550,8 @@ def test_what_others_signed_is_never_written(target: str, role: Any) -> None:
 def test_nothing_is_made_up_for_a_result_that_is_dropped(role: str, target: str) -> None:
     """A result inside of another turn, which only a tree that someone else made can hold."""
     result = {"block": "tool-result", "call_id": "c", "content": []}
-    said = [{"block": "text", "text": "x"}]
-    messages = [{"role": "user", "content": said}, {"role": role, "content": [result]}]
+    spelled = [{"block": "text", "text": "x"}]
+    messages = [{"role": "user", "content": spelled}, {"role": role, "content": [result]}]
     tree = {"dragoman": 1, "facet": "messages", "tree": {"messages": messages}}
     found = dragoman.convert(tree, source="native", target=target, facet="messages")
     assert [(loss.kind, loss.what) for loss in found.losses] == [

@@ -147,7 +147,7 @@ def test_own_rows_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "at", "said"),
+    ("entry", "at", "written"),
     [
         ({"names": ["x"], "facts": {"max_tokens": "1"}}, "/model/0/facts/max_tokens", "expected"),
         ({"names": ["x"], "facts": {"prefil": True}}, "/model/0/facts", "unknown field `prefil`"),
@@ -157,8 +157,8 @@ def test_own_rows_win() -> None:
         ({"names": ["x"], "like": "acme-1"}, "/model/0/like", "unknown model"),
     ],
 )
-def test_a_broken_row_says_where(entry: dict[str, Any], at: str, said: str) -> None:
-    with pytest.raises(Malformed, match=said) as broken:
+def test_a_broken_row_says_where(entry: dict[str, Any], at: str, written: str) -> None:
+    with pytest.raises(Malformed, match=written) as broken:
         models.load({"model": [entry]})
     assert broken.value.at == at
 

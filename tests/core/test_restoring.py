@@ -64,7 +64,7 @@ ARGUMENTS: dict[str, str | None] = {
 CLEAN = [*list(ARGUMENTS)[:5], '{"input":"a\nb"}', '{"\\u0069nput":"spelled"}']
 
 
-def answer(*calls: ToolCall) -> Response:
+def reply(*calls: ToolCall) -> Response:
     return Response("r", "m", (Candidate(Message("assistant", calls)),))
 
 
@@ -75,7 +75,7 @@ def cut(text: str, places: tuple[int, ...]) -> list[str]:
 
 def stream(call: ToolCall, pieces: list[str]) -> Iterator[Event]:
     """The events of a response with one call, its arguments in these pieces."""
-    for event in decompose(answer(call)):
+    for event in decompose(reply(call)):
         if isinstance(event, Delta):
             yield from (Delta(event.index, piece) for piece in pieces)
         else:
@@ -90,7 +90,7 @@ def restored(events: Iterator[Event], restorer: Restorer) -> list[Event]:
 def test_every_split_gives_what_the_whole_gives(arguments: str) -> None:
     call = ToolCall("c", "apply_patch", arguments)
     log = Ledger()
-    whole = restore(answer(call), NAMES, CUSTOM, log)
+    whole = restore(reply(call), NAMES, CUSTOM, log)
     text = ARGUMENTS[arguments]
     found = whole.candidates[0].message.content[0]
     if text is None:
@@ -111,13 +111,13 @@ def test_every_split_gives_what_the_whole_gives(arguments: str) -> None:
 def test_the_text_is_passed_on_while_it_arrives() -> None:
     restorer = Restorer({}, frozenset({"apply_patch"}))
     call = ToolCall("c", "apply_patch")
-    said: list[Event] = []
+    spelled: list[Event] = []
     assert list(restorer.event(Open(0, call))) == []
     for piece in ('{"inp', 'ut": "', "one\\", "ntwo", "\\ud83d", "\\ude00", '"', "}"):
-        said.append(Delta(-1, piece))
-        said += restorer.event(Delta(0, piece))
-    said += restorer.event(Close(0))
-    assert said == [
+        spelled.append(Delta(-1, piece))
+        spelled += restorer.event(Delta(0, piece))
+    spelled += restorer.event(Close(0))
+    assert spelled == [
         Delta(-1, '{"inp'),
         Delta(-1, 'ut": "'), Open(0, ToolCall("c", "apply_patch", kind="custom")),
         Delta(-1, "one\\"), Delta(0, "one"),
@@ -152,18 +152,18 @@ def test_any_text_comes_back(text: str, ascii_only: bool, data: st.DataObject) -
     ],
 )
 def test_names_kinds_and_namespaces_come_back(name: str, wanted: ToolCall) -> None:
-    tree = answer(ToolCall("c", name, '{"a":1}'))
-    assert restore(tree, NAMES, CUSTOM, search=SEARCH) == answer(wanted)
+    tree = reply(ToolCall("c", name, '{"a":1}'))
+    assert restore(tree, NAMES, CUSTOM, search=SEARCH) == reply(wanted)
     restorer = Restorer(NAMES, CUSTOM, search=SEARCH)
-    assert collect(restored(decompose(tree), restorer)) == answer(wanted)
+    assert collect(restored(decompose(tree), restorer)) == reply(wanted)
 
 
 def test_freeform_tools_with_other_names_come_back() -> None:
-    tree = answer(
+    tree = reply(
         ToolCall("a", "fs__patch", '{"input":"x"}'),
         ToolCall("b", "bash_9876543210", '{"input":"y"}'),
     )
-    wanted = answer(
+    wanted = reply(
         ToolCall("a", "patch", "x", "custom", namespace="fs"), ToolCall("b", "bash!", "y", "custom")
     )
     assert restore(tree, NAMES, CUSTOM) == wanted
@@ -171,7 +171,7 @@ def test_freeform_tools_with_other_names_come_back() -> None:
 
 
 def test_what_needs_nothing_stays_as_it_is() -> None:
-    tree = answer(ToolCall("c", "other", '{"a":1}'))
+    tree = reply(ToolCall("c", "other", '{"a":1}'))
     assert restore(tree, NAMES, CUSTOM) is tree
     assert restore(tree, {}, frozenset()) is tree
     end = End(tree)
@@ -228,9 +228,9 @@ def test_the_tools_of_a_converted_request_come_back(target: str) -> None:
         )
         called.append(ToolCall(call.id, name, arguments))
     assert len({call.name for call in called}) == len(CALLS)
-    got = restore(answer(*called), names, custom, log, search=search)
-    assert got == answer(*CALLS)
-    events = restored(decompose(answer(*called)), Restorer(names, custom, search=search))
+    got = restore(reply(*called), names, custom, log, search=search)
+    assert got == reply(*CALLS)
+    events = restored(decompose(reply(*called)), Restorer(names, custom, search=search))
     assert collect(events) == got
 
 
@@ -252,11 +252,11 @@ def test_a_restored_stream_is_written_as_the_restored_response(target: str) -> N
         )
         for call in CALLS
     )
-    said = Response(
+    spelled = Response(
         "r", "m", (Candidate(Message("assistant", calls), Stop("tool-call")),), Usage(1, output=1)
     )
     upstream, client = dialects.get(target), dialects.get("openai-responses")
-    document = upstream.write(said, Ledger(now=0))
+    document = upstream.write(spelled, Ledger(now=0))
     reader, writer = upstream.stream_reader(), client.stream_writer(Ledger(now=0))
     restorer = Restorer(names, custom, search=search)
     out = []

@@ -96,10 +96,10 @@ def test_a_parameter_leaves_the_rest() -> None:
 
 def test_a_block_leaves_the_other_blocks_of_its_turn() -> None:
     tree = read()  # the result is message 3, the text beside it message 4
-    said = with_message(tree, 4, replace(tree.messages[4], content=(Text("Stop"),)))
-    turns = written(said)["messages"]
+    spelled = with_message(tree, 4, replace(tree.messages[4], content=(Text("Stop"),)))
+    turns = written(spelled)["messages"]
     assert turns[:2] + turns[-1:] == SPELLED["messages"][:2] + SPELLED["messages"][-1:]
-    assert dragoman.read(written(said), "anthropic").messages[4].content[0] == Text(
+    assert dragoman.read(written(spelled), "anthropic").messages[4].content[0] == Text(
         "Stop", at="/messages/3/content"
     ) or "Stop" in str(turns[2])
 
@@ -111,9 +111,11 @@ def test_the_system_prompt() -> None:
     other = with_message(tree, 0, Message("system", (Text("Be brief"),)))
     assert written(other) == {**SPELLED, "system": "Be brief"}
     two = replace(tree, messages=(Message("system", (Text("Be brief"),)), *tree.messages))
-    said = [message.content[0] for message in dragoman.read(written(two), "anthropic").messages[:2]]
-    assert isinstance(said[0], Text)
-    assert said[0].text == "Be brief"
+    spelled = [
+        message.content[0] for message in dragoman.read(written(two), "anthropic").messages[:2]
+    ]
+    assert isinstance(spelled[0], Text)
+    assert spelled[0].text == "Be brief"
     assert written(two)["messages"][-4:] == SPELLED["messages"]
 
 
@@ -178,8 +180,8 @@ def edits(tree: Request | History) -> Iterator[Any]:
         yield replace(tree, messages=(*messages[:index], new, *messages[index:]))
         block = messages[index].content[0] if messages[index].content else None
         if isinstance(block, Text):
-            said = (replace(block, text="edited"), *messages[index].content[1:])
-            changed = replace(messages[index], content=said)
+            spelled = (replace(block, text="edited"), *messages[index].content[1:])
+            changed = replace(messages[index], content=spelled)
             yield replace(tree, messages=(*messages[:index], changed, *messages[index + 1 :]))
             yield replace(tree, messages=(*messages[1:index], changed, *messages[index + 1 :]))
     yield replace(tree, messages=(*messages, *messages[-1:]))
@@ -276,11 +278,11 @@ def test_a_reader_that_forgets_is_noticed(
 
 
 def test_join_leaves_the_history() -> None:
-    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Bye"}]}
-    said |= {"model": "m", "id": "r", "stop_reason": "end_turn"}
+    spelled = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Bye"}]}
+    spelled |= {"model": "m", "id": "r", "stop_reason": "end_turn"}
     doc = {**SPELLED, "messages": [HI]}
     for target in (None, "anthropic"):
-        out = dragoman.join(doc, said, dialect="anthropic", target=target).document
+        out = dragoman.join(doc, spelled, dialect="anthropic", target=target).document
         assert {**out, "messages": out["messages"][:1]} == doc
         assert len(out["messages"]) == 2
 

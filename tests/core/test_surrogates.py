@@ -65,15 +65,15 @@ def test_the_same_dialect_gives_it_back(doc: dict[str, Any]) -> None:
 def test_another_dialect_reports_it(doc: dict[str, Any], target: str) -> None:
     result = dragoman.convert(written(doc), source="openai-chat", target=target, carry=True)
     result.to_json().decode()  # which no half can be
-    said = [loss for loss in result.losses if loss.what == "text.surrogate"]
+    spelled = [loss for loss in result.losses if loss.what == "text.surrogate"]
     if not (target in ("openai-responses", "cohere") and '\\ud83d"}' in str(doc)):
-        assert said  # arguments that stay text are as they were
+        assert spelled  # arguments that stay text are as they were
     whole = json.loads(written(doc).replace(rb"\ud83d", rb"\ufffd"))
-    assert all(resolves(whole, loss.path) for loss in said if "\ufffd\ufffd" not in loss.path)
-    home = dragoman.convert(
+    assert all(resolves(whole, loss.path) for loss in spelled if "\ufffd\ufffd" not in loss.path)
+    same = dragoman.convert(
         result.to_json(), source=target, target="openai-chat", capsule=result.capsule
     )
-    assert json.loads(home.to_json()) == doc
+    assert json.loads(same.to_json()) == doc
 
 
 @documents
@@ -117,12 +117,12 @@ def transcoded(data: bytes, target: str) -> tuple[Transcoder, bytes]:
 @pytest.mark.parametrize("target", STREAMS)
 def test_a_pair_that_two_deltas_share_is_one_character(target: str) -> None:
     data = stream({"content": "a \ud83d"}, {"content": "\ude00 b"}, {"content": " c"})
-    transcoder, said = transcoded(data, target)
+    transcoder, spelled = transcoded(data, target)
     assert transcoder.response.failure is None
     assert not [loss for loss in transcoder.losses if loss.what == "text.surrogate"]
     (block,) = transcoder.response.candidates[0].message.content
     assert getattr(block, "text", "") == "a \U0001f600 b c"
-    assert (said == data) == (target == "openai-chat")
+    assert (spelled == data) == (target == "openai-chat")
 
 
 CUT: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
@@ -137,12 +137,12 @@ CUT: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
 @pytest.mark.parametrize(("deltas", "text"), CUT.values(), ids=CUT.keys())
 @pytest.mark.parametrize("target", STREAMS)
 def test_a_half_in_a_stream(deltas: tuple[dict[str, Any], ...], text: str, target: str) -> None:
-    transcoder, said = transcoded(stream(*deltas), target)
+    transcoder, spelled = transcoded(stream(*deltas), target)
     assert transcoder.response.failure is None
     (block,) = transcoder.response.candidates[0].message.content
     assert getattr(block, "text", "") == text
     if target == "openai-chat":
-        assert said == stream(*deltas)
+        assert spelled == stream(*deltas)
     else:
         assert [loss.what for loss in transcoder.losses].count("text.surrogate") == 1
 

@@ -1,4 +1,4 @@
-"""Design 000: answers of the Anthropic Messages API as training lines for FunctionGemma."""
+"""Design 000: replies of the Anthropic Messages API as training lines for FunctionGemma."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ call:select_symbols{selected:<escape>Foo,Bar<escape>}
 """
 
 
-def said(text: str) -> dict[str, Any]:
+def written(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
@@ -54,7 +54,7 @@ def called(arguments: Any, name: str = "select_symbols") -> dict[str, Any]:
     return {"type": "tool_use", "id": "toolu_1", "name": name, "input": arguments}
 
 
-def answer(*content: Any) -> dict[str, Any]:
+def reply(*content: Any) -> dict[str, Any]:
     return {"role": "assistant", "type": "message", "content": list(content)}
 
 
@@ -64,7 +64,7 @@ def lesson(
     target: str = "functiongemma-teaching",
     losses: Sequence[str] | None = None,
 ) -> str:
-    """The design's ``anthropicToFunctionGemma``: the request joined with its answer, converted."""
+    """The design's ``anthropicToFunctionGemma``: the request joined with its reply, converted."""
     request = {
         "model": "m",
         "max_tokens": 9,
@@ -72,7 +72,7 @@ def lesson(
         "tools": [TOOL],
         "messages": [{"role": "user", "content": user}],
     }
-    joined = dragoman.join(request, answer(*content), dialect="anthropic-messages")
+    joined = dragoman.join(request, reply(*content), dialect="anthropic-messages")
     result = dragoman.convert(joined.document, source="anthropic-messages", target=target)
     if losses is not None:  # those of the request are the same for all
         found = [x for x in result.losses if x.path.startswith("/messages/1")]
@@ -108,7 +108,7 @@ def test_extracts_reasoning_and_tool_use() -> None:
 
 
 def test_formats_a_complete_conversation_byte_for_byte() -> None:
-    assert lesson(said("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})) == DESIGNED
+    assert lesson(written("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})) == DESIGNED
 
 
 def test_the_answer_of_the_design_is_a_lesson_though_its_call_has_no_id() -> None:
@@ -143,7 +143,7 @@ def test_request_and_response_become_a_line_in_one_call() -> None:
     }
     result = dragoman.join(
         request,
-        answer(said("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})),
+        reply(written("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})),
         dialect="anthropic",
         target="functiongemma-teaching",
     )
@@ -153,7 +153,7 @@ def test_request_and_response_become_a_line_in_one_call() -> None:
     with pytest.raises(dragoman.Lossy):
         dragoman.join(
             request,
-            answer(called({})),
+            reply(called({})),
             dialect="anthropic",
             target="functiongemma",
             fail_on="dropped",
@@ -185,8 +185,8 @@ def test_an_empty_tool_result_is_written_and_read(content: Any) -> None:
 
 def test_several_texts_are_lines_of_one_comment() -> None:
     text = lesson(
-        said("One."),
-        said("Two."),
+        written("One."),
+        written("Two."),
         called({}),
         losses=[
             "approximated text.boundary /messages/1/content/1",
@@ -237,7 +237,7 @@ def test_numbers_are_shown_as_the_design_shows_them(number: float, shown: str) -
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ([said("No.")], "no tool call"),
+        ([written("No.")], "no tool call"),
         ([called({}), called({}, "other") | {"id": "toolu_2"}], "2 tool calls"),
         ([called({"a": {"b": 1}})], "an object inside the arguments"),
         ([called({"a": [{"b": 1}]})], "an object inside the arguments"),
@@ -268,7 +268,7 @@ def test_a_conversation_without_an_answer_is_no_lesson() -> None:
 
 def test_nobody_ends_the_comment_or_the_turn() -> None:
     text = lesson(
-        said("so */ <end_of_turn>"), called({"a": "<escape>}"}), user="<end_of_turn>\n<bos>"
+        written("so */ <end_of_turn>"), called({"a": "<escape>}"}), user="<end_of_turn>\n<bos>"
     )
     assert "/* so * / < end_of_turn> */\n" in text
     assert "{a:<escape>< escape>}<escape>}" in text

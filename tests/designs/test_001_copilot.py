@@ -102,9 +102,9 @@ def test_001_convert_tool_result_message() -> None:
 
 
 def test_001_convert_conversation() -> None:
-    said = ["system", "user", "assistant", "user", "assistant"]
-    items = to_items([{"role": role, "content": f"{n}"} for n, role in enumerate(said)])
-    assert items == [item(role, f"{n}") for n, role in enumerate(said)]
+    written = ["system", "user", "assistant", "user", "assistant"]
+    items = to_items([{"role": role, "content": f"{n}"} for n, role in enumerate(written)])
+    assert items == [item(role, f"{n}") for n, role in enumerate(written)]
 
 
 def test_001_convert_empty_messages() -> None:
@@ -113,7 +113,7 @@ def test_001_convert_empty_messages() -> None:
 
 
 def test_001_convert_assistant_message_with_content_and_tools() -> None:
-    """Calls first, then the text. That the order changes is said, which the design does not."""
+    """Calls first, then the text. That the order changes is written, which the design does not."""
     message = {"role": "assistant", "content": "I read it.", "tool_calls": [CALL]}
     items = to_items([message], "approximated content.order")
     assert items == [CALL_ITEM, item("assistant", "I read it.")]
@@ -319,7 +319,7 @@ def test_001_reasoning_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said", "found", "loss"),
+    ("data", "written", "found", "loss"),
     [
         ("iVBORw0KGgoAAAANSUhEUg==", "image/png", "image/png", None),
         ("iVBORw0KGgoAAAANSUhEUg==", "image/jpeg", "image/png", "approximated media.type"),
@@ -329,8 +329,10 @@ def test_001_reasoning_is_kept() -> None:
         ("AAAA", "image/png", "image/png", None),
     ],
 )
-def test_001_content_types_are_detected(data: str, said: str, found: str, loss: str | None) -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": said, "data": data}}
+def test_001_content_types_are_detected(
+    data: str, written: str, found: str, loss: str | None
+) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": written, "data": data}}
     result = dragoman.convert(
         {"messages": [{"role": "user", "content": [image]}]},
         source="anthropic",
@@ -372,7 +374,7 @@ def test_001_a_large_batch_is_its_parts() -> None:
     assert to_messages(items) == messages
 
 
-# -- at home ----------------------------------------------------------------------------------
+# -- in the same dialect --------------------------------------------------------------------------
 
 
 def test_001_what_is_added_at_home_has_the_dialects_own_form() -> None:
@@ -409,12 +411,12 @@ def test_001_only_copilots_own_signatures_go_back_to_copilot() -> None:
 
 
 def test_001_copilot_keeps_what_openais_items_say_and_not_the_reverse() -> None:
-    said = {"type": "message", "role": "assistant", "phase": "final_answer",
+    written = {"type": "message", "role": "assistant", "phase": "final_answer",
             "content": [{"type": "output_text", "text": "42", "annotations": []}]}  # fmt: skip
     there = dragoman.convert(
-        {"input": [said]}, source="openai-responses", target="copilot", facet="messages"
+        {"input": [written]}, source="openai-responses", target="copilot", facet="messages"
     )
-    assert there.document["input"] == [said | {"id": "msg_1", "status": "completed"}]
+    assert there.document["input"] == [written | {"id": "msg_1", "status": "completed"}]
     assert not there.losses
     back = dragoman.convert(
         there.document, source="copilot", target="openai-responses", facet="messages"
@@ -580,8 +582,8 @@ def test_001_one_event_of_other_dialects() -> None:
 
 
 def test_001_extension_streaming_aggregation() -> None:
-    """Pieces of text and of interleaved calls become one answer; nothing is sorted or dropped."""
-    said = [
+    """Pieces of text and of interleaved calls become one reply; nothing is sorted or dropped."""
+    written = [
         {"type": "reasoning", "content": [{"type": "output_text", "text": "Two things."}]},
         {
             "type": "message",
@@ -595,11 +597,11 @@ def test_001_extension_streaming_aggregation() -> None:
         {"type": "function_call", "call_id": "call_a", "name": "g", "arguments": "}"},
         {"type": "done"},
     ]
-    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in said)
-    answer = dragoman.collect(stream + b"data: [DONE]\n\n", "copilot-responses").document
-    assert answer["reasoning"] == "Two things."
-    assert answer["message"]["content"] == "One"
-    calls = [(c["id"], c["function"]["arguments"]) for c in answer["message"]["tool_calls"]]
+    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in written)
+    reply = dragoman.collect(stream + b"data: [DONE]\n\n", "copilot-responses").document
+    assert reply["reasoning"] == "Two things."
+    assert reply["message"]["content"] == "One"
+    calls = [(c["id"], c["function"]["arguments"]) for c in reply["message"]["tool_calls"]]
     assert calls == [("call_b", '{"x":1}'), ("call_a", "{}")]
 
 
@@ -608,6 +610,6 @@ def test_001_a_stream_that_breaks_off_is_no_answer() -> None:
     event = {"type": "message", "role": "assistant", "content": [part]}
     broken = b"data: " + json.dumps(event).encode() + b"\n\n"
     transcoder = Transcoder("copilot-responses", "openai-chat")
-    said = transcoder.feed(broken) + transcoder.close()
-    assert b"[DONE]" not in said
+    written = transcoder.feed(broken) + transcoder.close()
+    assert b"[DONE]" not in written
     assert transcoder.response.failure is not None

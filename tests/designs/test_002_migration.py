@@ -86,7 +86,7 @@ def parsed(messages: Any) -> Any:
     return messages
 
 
-def said(result: dragoman.Result) -> list[str]:
+def written(result: dragoman.Result) -> list[str]:
     return [f"{loss.kind} {loss.what}" for loss in result.losses]
 
 
@@ -114,7 +114,7 @@ def test_002_a_tool_without_parameters() -> None:
     """OpenAI's takes nothing then; Anthropic's must say so, and that is made up aloud."""
     there = to_anthropic([{"type": "function", "function": {"name": "now"}}], "tools")
     assert there.document == [{"name": "now", "input_schema": {"type": "object", "properties": {}}}]
-    assert said(there) == ["invented tool.schema"]
+    assert written(there) == ["invented tool.schema"]
 
 
 # -- phases 4 and 5: messages ---------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_002_developer_messages_speak_as_system() -> None:
     """The design passes the role on, which Anthropic rejects."""
     there = to_anthropic([{"role": "developer", "content": "Be brief."}, NEW_USER])
     assert there.document == {"system": "Be brief.", "messages": [NEW_USER]}
-    assert said(there) == ["approximated message.role"]
+    assert written(there) == ["approximated message.role"]
 
 
 # -- tool results ---------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def failed(content: Any = "no such file") -> Any:
 def test_002_an_error_stays_an_error() -> None:
     there = to_openai([*OLD[:2], failed()])
     assert there.document[2]["content"] == "[tool error] no such file"
-    assert said(there) == ["moved tool_result.error"]
+    assert written(there) == ["moved tool_result.error"]
     back = to_anthropic(there.document)
     assert back.document["messages"][2] == failed()
     assert not back.losses
@@ -280,7 +280,7 @@ def test_002_an_image_in_a_result_follows_it_and_finds_back() -> None:
     old[2]["content"][0]["content"] = [{"type": "text", "text": "a picture"}, image]
     there = to_openai(old)
     assert [m["role"] for m in there.document] == ["user", "assistant", "tool", "user"]
-    assert said(there) == ["moved tool_result.content"]
+    assert written(there) == ["moved tool_result.content"]
     back = to_anthropic(there.document)
     assert without_flags(back.document["messages"]) == without_flags(old)
 
@@ -364,7 +364,7 @@ def test_002_missing_fields_are_named_with_their_place(doc: Any, at: str) -> Non
 # -- responses ------------------------------------------------------------------------------------
 
 
-def answered(*content: Any, stop: str = "end_turn", **usage: int) -> Any:
+def replied(*content: Any, stop: str = "end_turn", **usage: int) -> Any:
     return {
         "id": "msg_1",
         "type": "message",
@@ -378,7 +378,7 @@ def answered(*content: Any, stop: str = "end_turn", **usage: int) -> Any:
 
 
 def test_002_the_response_becomes_an_openai_message() -> None:
-    there = to_openai(answered(*OLD_CALL["content"], stop="tool_use"), "response", now=0)
+    there = to_openai(replied(*OLD_CALL["content"], stop="tool_use"), "response", now=0)
     choice = there.document["choices"][0]
     (message,) = parsed([choice["message"]])
     assert message == parsed([NEW_CALL])[0] | {"refusal": None}
@@ -390,7 +390,7 @@ def texts(*words: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("said_in", "joined"),
+    ("text_in", "joined"),
     [
         (("One.", "Two.", "Three."), "One.\nTwo.\nThree."),
         (("One.", "", "Two."), "One.\nTwo."),
@@ -401,14 +401,14 @@ def texts(*words: str) -> list[Any]:
     ],
 )
 def test_002_the_texts_of_a_response_are_joined_with_line_breaks(
-    said_in: tuple[str, ...], joined: str
+    text_in: tuple[str, ...], joined: str
 ) -> None:
     """`message["content"] = "\\n".join(text_parts)`, reported, in a stream as well."""
-    response = answered(*texts(*said_in))
+    response = replied(*texts(*text_in))
     there = to_openai(response, "response", now=0)
     assert there.document["choices"][0]["message"]["content"] == joined
     boundaries = [loss for loss in there.losses if loss.what == "text.boundary"]
-    assert len(boundaries) == len([text for text in said_in if text]) - 1
+    assert len(boundaries) == len([text for text in text_in if text]) - 1
     stream = dragoman.decompose(response, ANTHROPIC)
     flight = dragoman.convert(stream, source=ANTHROPIC, target=CHAT, facet="stream", now=0)
     collected = dragoman.collect(flight.document, CHAT).document
@@ -425,7 +425,7 @@ def test_002_a_sentence_that_was_cut_to_be_cited_stays_one() -> None:
         "encrypted_index": "eA==",
     }
     height = {"type": "text", "text": "67 m", "citations": [page]}
-    response = answered(*texts("The tower is "), height, *texts(", they say.", "So it is."))
+    response = replied(*texts("The tower is "), height, *texts(", they say.", "So it is."))
     there = to_openai(response, "response", now=0)
     message = there.document["choices"][0]["message"]
     assert message["content"] == "The tower is 67 m, they say.\nSo it is."
@@ -434,10 +434,10 @@ def test_002_a_sentence_that_was_cut_to_be_cited_stays_one() -> None:
 
 
 def test_002_an_answer_joins_the_openai_history() -> None:
-    """What the design's agent does: convert the answer, append it, ask again."""
+    """What the design's agent does: convert the reply, append it, ask again."""
     request = {"model": "m", "messages": [NEW_SYSTEM, NEW_USER]}
-    answer = to_openai(answered(*OLD_CALL["content"], stop="tool_use"), "response", now=0)
-    joined = dragoman.join(request, answer.document, dialect=CHAT)
+    reply = to_openai(replied(*OLD_CALL["content"], stop="tool_use"), "response", now=0)
+    joined = dragoman.join(request, reply.document, dialect=CHAT)
     assert parsed(joined.document["messages"]) == parsed([NEW_SYSTEM, NEW_USER, NEW_CALL])
 
 
@@ -457,9 +457,9 @@ STOPS = [
 def test_002_stop_reasons(old: str, new: str, exact: bool) -> None:
     """No word leaks through: OpenAI's clients know these only."""
     content = [USE] if old == "tool_use" else [{"type": "text", "text": "Yes."}]
-    there = to_openai(answered(*content, stop=old), "response", now=0)
+    there = to_openai(replied(*content, stop=old), "response", now=0)
     assert there.document["choices"][0]["finish_reason"] == new
-    assert ("approximated stop.reason" not in said(there)) is exact
+    assert ("approximated stop.reason" not in written(there)) is exact
     if exact:
         assert to_anthropic(there.document, "response").document["stop_reason"] == old
 
@@ -467,7 +467,7 @@ def test_002_stop_reasons(old: str, new: str, exact: bool) -> None:
 def test_002_cached_tokens_count_as_prompt_tokens() -> None:
     """The design's total is too low."""
     usage = to_openai(
-        answered({"type": "text", "text": "Yes."}, cache_read_input_tokens=90),
+        replied({"type": "text", "text": "Yes."}, cache_read_input_tokens=90),
         "response",
         now=0,
     ).document["usage"]
@@ -528,18 +528,18 @@ STORED_NEW: Any = [
 
 def test_002_a_whole_history_goes_and_comes_back_exactly() -> None:
     there = to_openai(STORED_OLD, carry=True)
-    home = to_anthropic(there.document, capsule=there.capsule)
-    assert json.dumps(home.document) == json.dumps(STORED_OLD)
-    assert not home.losses
+    same = to_anthropic(there.document, capsule=there.capsule)
+    assert json.dumps(same.document) == json.dumps(STORED_OLD)
+    assert not same.losses
     there = to_anthropic(STORED_NEW, carry=True)
-    home = to_openai(there.document, capsule=there.capsule)
-    assert json.dumps(home.document) == json.dumps(STORED_NEW)
-    assert not home.losses
+    same = to_openai(there.document, capsule=there.capsule)
+    assert json.dumps(same.document) == json.dumps(STORED_NEW)
+    assert not same.losses
 
 
 def test_002_without_a_capsule_only_what_the_ledger_says_is_gone() -> None:
     there = to_openai(STORED_OLD)
-    assert sorted(said(there)) == [
+    assert sorted(written(there)) == [
         "dropped reasoning",
         "dropped reasoning.signature",
         "moved tool_result.error",

@@ -30,17 +30,17 @@ def call(call_id: str, **parameters: Any) -> dict[str, Any]:
     return {"type": "tool_call", "id": call_id, "name": "f", "parameters": parameters}
 
 
-def answer(call_id: str, **said: Any) -> dict[str, Any]:
-    return {"type": "tool_response", "callId": call_id, **said}
+def reply(call_id: str, **spelled: Any) -> dict[str, Any]:
+    return {"type": "tool_response", "callId": call_id, **spelled}
 
 
 def says(speaker: str, *blocks: dict[str, Any]) -> dict[str, Any]:
     return {"speaker": speaker, "blocks": list(blocks)}
 
 
-def result_of(*said: dict[str, Any]) -> ToolResult:
+def result_of(*spelled: dict[str, Any]) -> ToolResult:
     """The result that the last of some contents holds, in the tree."""
-    tree: Any = read(list(said), "icontent", facet="messages")
+    tree: Any = read(list(spelled), "icontent", facet="messages")
     found = tree.messages[-1].content[0]
     assert isinstance(found, ToolResult)
     return found
@@ -59,7 +59,7 @@ def listed(document: Any) -> list[Any]:
 
 @pytest.mark.parametrize("target", TO)
 @pytest.mark.parametrize(
-    ("called", "answered", "expected"),
+    ("called", "replied", "expected"),
     [
         ("hist_tool_abc", "hist_tool_abc", "call_abc"),  # line 103 and line 137: both ends alike
         ("hist_tool_abc", "call_abc", "call_abc"),
@@ -68,9 +68,9 @@ def listed(document: Any) -> list[Any]:
     ],
 )
 def test_warning_1_ids_are_normalised_and_stay_paired(
-    target: str, called: str, answered: str, expected: str
+    target: str, called: str, replied: str, expected: str
 ) -> None:
-    contents = [says("ai", call(called)), says("tool", answer(answered, result="1"))]
+    contents = [says("ai", call(called)), says("tool", reply(replied, result="1"))]
     tree: Any = read(contents, "icontent", facet="messages")
     assert (tree.messages[0].content[0].id, tree.messages[1].content[0].call_id) == (
         expected,
@@ -83,7 +83,7 @@ def test_warning_1_ids_are_normalised_and_stay_paired(
 
 @pytest.mark.parametrize("target", [*TO, "vercel-core", "gemini", "mistral"])
 @pytest.mark.parametrize(
-    ("called", "answered", "expected"),
+    ("called", "replied", "expected"),
     [
         ("hist_tool_a b", "hist_tool_a b", "call_a b"),  # llxprt would make it call_ab
         ("hist_tool_a b", "call_a b", "call_a b"),
@@ -91,9 +91,9 @@ def test_warning_1_ids_are_normalised_and_stay_paired(
     ],
 )
 def test_warning_1_ids_with_spaces_are_normalised_and_stay_paired(
-    target: str, called: str, answered: str, expected: str
+    target: str, called: str, replied: str, expected: str
 ) -> None:
-    contents = [says("ai", call(called)), says("tool", answer(answered, result="1"))]
+    contents = [says("ai", call(called)), says("tool", reply(replied, result="1"))]
     tree: Any = read(contents, "icontent", facet="messages")
     assert tree.messages[0].content[0].id == tree.messages[1].content[0].call_id == expected
     there = convert(contents, source="icontent", target=target, facet="messages")
@@ -109,21 +109,21 @@ def test_warning_1_two_calls_never_become_one() -> None:
     """``hist_tool_abc`` and ``call_abc`` are one id to llxprt; where two calls bear them, not."""
     contents = [
         says("ai", call("hist_tool_abc"), call("call_abc")),
-        says("tool", answer("call_abc", result="second")),
-        says("tool", answer("hist_tool_abc", result="first")),
+        says("tool", reply("call_abc", result="second")),
+        says("tool", reply("hist_tool_abc", result="first")),
     ]
     tree: Any = read(contents, "icontent", facet="messages")
     first, second = (block.id for block in tree.messages[0].content)
     assert first != second
     assert [m.content[0].call_id for m in tree.messages[1:]] == [second, first]
-    home = convert(contents, source="icontent", target="icontent", facet="messages")
-    assert home.document == contents
+    same = convert(contents, source="icontent", target="icontent", facet="messages")
+    assert same.document == contents
 
 
 @pytest.mark.parametrize("target", TO)
 @pytest.mark.parametrize("given", [{"result": None}, {}, {"result": ""}])
 def test_warning_2_no_result_is_never_null(target: str, given: dict[str, Any]) -> None:
-    contents = [says("ai", call("hist_tool_1")), says("tool", answer("hist_tool_1", **given))]
+    contents = [says("ai", call("hist_tool_1")), says("tool", reply("hist_tool_1", **given))]
     document = convert(contents, source="icontent", target=target, facet="messages").document
     last = listed(document)[-1]
     if target == "anthropic-messages":
@@ -134,8 +134,8 @@ def test_warning_2_no_result_is_never_null(target: str, given: dict[str, Any]) -
 
 @pytest.mark.parametrize(("value", "expected"), [(0, "0"), (False, "false"), ([], "[]"), ("", "")])
 def test_warning_2_but_what_is_merely_false_is_a_result(value: Any, expected: str) -> None:
-    said = says("ai", call("hist_tool_1")), says("tool", answer("hist_tool_1", result=value))
-    assert result_of(*said).content == (Text(expected, at="/1/blocks/0/result"),)
+    spelled = says("ai", call("hist_tool_1")), says("tool", reply("hist_tool_1", result=value))
+    assert result_of(*spelled).content == (Text(expected, at="/1/blocks/0/result"),)
 
 
 def test_warning_3_several_texts_stay_several() -> None:
@@ -159,8 +159,8 @@ def test_warning_4_images_in_every_form(data: str, source: Source) -> None:
     tree: Any = read(contents, "icontent", facet="messages")
     assert isinstance(image := tree.messages[0].content[0], Media)
     assert image.source == source
-    home = convert(contents, source="icontent", target="icontent", facet="messages")
-    assert home.document == contents
+    same = convert(contents, source="icontent", target="icontent", facet="messages")
+    assert same.document == contents
 
 
 @pytest.mark.parametrize(
@@ -199,14 +199,14 @@ def test_line_26_a_result_does_not_swallow_its_neighbours() -> None:
     """The design drops what stands beside a result; here the results are cut out."""
     contents = [
         says("ai", text("I look."), call("hist_tool_1"), call("hist_tool_2")),
-        says("human", text("One:"), answer("hist_tool_1", result="1"), text("Two:"), text("Now?")),
-        says("tool", answer("hist_tool_2", result="2")),
+        says("human", text("One:"), reply("hist_tool_1", result="1"), text("Two:"), text("Now?")),
+        says("tool", reply("hist_tool_2", result="2")),
     ]
     tree: Any = read(contents, "icontent", facet="messages")
     assert [m.role for m in tree.messages] == ["assistant", "user", "tool", "user", "tool"]
-    home = convert(contents, source="icontent", target="icontent", facet="messages")
-    assert home.document == contents
-    assert not home.losses
+    same = convert(contents, source="icontent", target="icontent", facet="messages")
+    assert same.document == contents
+    assert not same.losses
 
 
 def test_lines_31_to_40_who_speaks() -> None:
@@ -234,7 +234,7 @@ def test_lines_38_to_39_an_unknown_speaker_is_skipped_and_reported(
 ) -> None:
     """ "RETURN null  // Unknown speaker type": what is left is what it would be without it."""
     around = [says("human", text("Hi")), says("ai", call("hist_tool_1"))]
-    after = [says("tool", answer("hist_tool_1", result="1"))]
+    after = [says("tool", reply("hist_tool_1", result="1"))]
     if target == "functiongemma-teaching":
         around, after = around[:1], [says("ai", call("hist_tool_1"))]
     result = convert([*around, skipped, *after], source="icontent", target=target, facet="messages")
@@ -280,7 +280,7 @@ def test_lines_97_to_111_the_order_of_text_and_calls_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "failed", "words"),
+    ("written", "failed", "words"),
     [
         ({"result": "a"}, None, "a"),
         ({"result": "a", "status": "error"}, True, "a"),
@@ -295,22 +295,22 @@ def test_lines_97_to_111_the_order_of_text_and_calls_is_kept() -> None:
     ],
 )
 def test_lines_146_to_148_the_error_flag(
-    said: dict[str, Any], failed: bool | None, words: str
+    written: dict[str, Any], failed: bool | None, words: str
 ) -> None:
-    contents = [says("ai", call("hist_tool_1")), says("tool", answer("hist_tool_1", **said))]
+    contents = [says("ai", call("hist_tool_1")), says("tool", reply("hist_tool_1", **written))]
     result = result_of(*contents)
     assert (result.is_error, [b.text for b in result.content if isinstance(b, Text)]) == (
         failed,
         [words],
     )
-    home = convert(contents, source="icontent", target="icontent", facet="messages")
-    assert home.document == contents
+    same = convert(contents, source="icontent", target="icontent", facet="messages")
+    assert same.document == contents
 
 
 def test_an_error_beside_an_answer_is_not_lost_in_silence() -> None:
     contents = [
         says("ai", call("hist_tool_1")),
-        says("tool", answer("hist_tool_1", result="a", error="b")),
+        says("tool", reply("hist_tool_1", result="a", error="b")),
     ]
     result = convert(contents, source="icontent", target="openai-chat", facet="messages")
     assert ("extras", "/1/blocks/0/error") in [(x.what, x.path) for x in result.losses]
@@ -320,7 +320,7 @@ def test_the_name_of_the_tool_is_found_at_its_call() -> None:
     """The design leaves it out; the real type and the SDK demand it."""
     contents = [
         says("ai", call("hist_tool_1")),
-        says("tool", answer("hist_tool_1", result="a")),
+        says("tool", reply("hist_tool_1", result="a")),
     ]
     result = convert(contents, source="icontent-design", target="icontent", facet="messages")
     assert result.document[1]["blocks"][0]["toolName"] == "f"
@@ -345,7 +345,7 @@ def test_lines_190_to_200_the_design_is_written_by_its_variant() -> None:
         says("system", text("Be brief.")),
         says("human", text("Hi")),
         says("ai", text("I look."), call("hist_tool_1")),
-        says("tool", answer("hist_tool_1", result="gone", status="error")),
+        says("tool", reply("hist_tool_1", result="gone", status="error")),
     ]
     assert not result.losses
 
@@ -395,8 +395,8 @@ def test_a_signature_knows_its_issuer(
     assert isinstance(reasoning := tree.messages[0].content[0], Reasoning)
     assert reasoning.signature is not None
     assert reasoning.signature.issuer == issuer
-    home = convert(contents, source="icontent", target="icontent", facet="messages")
-    assert home.document == contents
+    same = convert(contents, source="icontent", target="icontent", facet="messages")
+    assert same.document == contents
     for target in TO:
         there = convert(contents, source="icontent", target=target, facet="messages")
         sent = str(there.document)

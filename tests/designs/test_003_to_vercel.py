@@ -39,12 +39,12 @@ CALL = {"type": "tool_call", "id": "hist_tool_abc", "name": "f", "parameters": {
 CALLED = {"type": "tool-call", "toolCallId": "call_abc", "toolName": "f", "args": {"x": 1}}
 
 
-def answer(**said: Any) -> dict[str, Any]:
-    return says("tool", {"type": "tool_response", "callId": "hist_tool_abc", **said})
+def reply(**written: Any) -> dict[str, Any]:
+    return says("tool", {"type": "tool_response", "callId": "hist_tool_abc", **written})
 
 
-def answered(**said: Any) -> dict[str, Any]:
-    result = {"type": "tool-result", "toolCallId": "call_abc", "toolName": "f", **said}
+def replied(**written: Any) -> dict[str, Any]:
+    result = {"type": "tool-result", "toolCallId": "call_abc", "toolName": "f", **written}
     return {"role": "tool", "content": [result]}
 
 
@@ -60,8 +60,8 @@ def test_lines_001_to_012_one_message_for_each_content_in_order() -> None:
 
 
 def test_lines_026_to_028_results_make_a_tool_message() -> None:
-    messages = vercel(says("ai", CALL), answer(result="1"))
-    assert messages == [{"role": "assistant", "content": [CALLED]}, answered(result="1")]
+    messages = vercel(says("ai", CALL), reply(result="1"))
+    assert messages == [{"role": "assistant", "content": [CALLED]}, replied(result="1")]
 
 
 def test_lines_062_to_074_images_make_parts_in_their_order() -> None:
@@ -87,30 +87,30 @@ def test_lines_113_to_117_an_answer_in_text_is_a_string() -> None:
 
 
 def test_line_137_both_ends_of_a_pair_are_named_alike() -> None:
-    messages = vercel(says("ai", CALL), answer(result="1"))
+    messages = vercel(says("ai", CALL), reply(result="1"))
     assert messages[0]["content"][0]["toolCallId"] == messages[1]["content"][0]["toolCallId"]
 
 
-@pytest.mark.parametrize("said", [{"result": None}, {"result": ""}, {}])
-def test_line_142_no_result_is_an_empty_string(said: dict[str, Any]) -> None:
-    assert vercel(says("ai", CALL), answer(**said))[1]["content"][0]["result"] == ""
+@pytest.mark.parametrize("written", [{"result": None}, {"result": ""}, {}])
+def test_line_142_no_result_is_an_empty_string(written: dict[str, Any]) -> None:
+    assert vercel(says("ai", CALL), reply(**written))[1]["content"][0]["result"] == ""
 
 
 @pytest.mark.parametrize("value", [0, False])
 def test_line_142_but_zero_and_false_are_results(value: Any) -> None:
-    result = vercel(says("ai", CALL), answer(result=value))[1]["content"][0]["result"]
+    result = vercel(says("ai", CALL), reply(result=value))[1]["content"][0]["result"]
     assert result in (value, str(value).lower())
     assert result != ""
 
 
-@pytest.mark.parametrize("said", [{"status": "error"}, {"error": "gone"}])
-def test_lines_146_to_148_the_error_flag(said: dict[str, Any]) -> None:
-    messages = vercel(says("ai", CALL), answer(result="gone", **said))
-    assert messages[1] == answered(result="gone", isError=True)
+@pytest.mark.parametrize("written", [{"status": "error"}, {"error": "gone"}])
+def test_lines_146_to_148_the_error_flag(written: dict[str, Any]) -> None:
+    messages = vercel(says("ai", CALL), reply(result="gone", **written))
+    assert messages[1] == replied(result="gone", isError=True)
 
 
 def test_line_147_no_flag_where_nothing_failed() -> None:
-    assert "isError" not in vercel(says("ai", CALL), answer(result="1"))[1]["content"][0]
+    assert "isError" not in vercel(says("ai", CALL), reply(result="1"))[1]["content"][0]
 
 
 def test_lines_161_to_162_a_system_turn_is_a_string() -> None:
@@ -170,6 +170,6 @@ def test_line_179_parts_of_the_sdk_stay_parts() -> None:
 
 
 def test_warning_5_types_are_hyphenated() -> None:
-    messages = vercel(says("ai", CALL), answer(result="1"))
+    messages = vercel(says("ai", CALL), reply(result="1"))
     types = [part["type"] for message in messages for part in message["content"]]
     assert types == ["tool-call", "tool-result"]

@@ -35,8 +35,8 @@ def called(*ids: str) -> Any:
     }
 
 
-def answered(call_id: str, **said: Any) -> Any:
-    result = {"type": "tool_result", "tool_use_id": call_id, **said}
+def replied(call_id: str, **written: Any) -> Any:
+    result = {"type": "tool_result", "tool_use_id": call_id, **written}
     return {"role": "user", "content": [result]}
 
 
@@ -54,7 +54,7 @@ def losses(result: Result) -> list[str]:
 
 @versions
 def test_types_have_hyphens_and_results_name_their_tool(version: str) -> None:
-    result = claude(called("t1"), answered("t1", content="ok"), to=version)
+    result = claude(called("t1"), replied("t1", content="ok"), to=version)
     call = result.document[0]["content"][0]
     assert call["type"] == "tool-call"
     assert call["args" if version == "vercel-core" else "input"] == {"n": 1}
@@ -66,7 +66,7 @@ def test_types_have_hyphens_and_results_name_their_tool(version: str) -> None:
 @versions
 @pytest.mark.parametrize("call_id", ["hist_tool_1", "call_1", "toolu_1", "functions.look:0", "a b"])
 def test_ids_are_free_strings_and_stay(version: str, call_id: str) -> None:
-    result = claude(called(call_id), answered(call_id, content="ok"), to=version)
+    result = claude(called(call_id), replied(call_id, content="ok"), to=version)
     assert result.document[0]["content"][0]["toolCallId"] == call_id
     assert results(result)[0]["toolCallId"] == call_id
     assert not result.losses
@@ -75,21 +75,21 @@ def test_ids_are_free_strings_and_stay(version: str, call_id: str) -> None:
 @versions
 def test_a_result_is_never_null(version: str) -> None:
     empty: list[Any] = [{}, {"content": ""}, {"content": []}]
-    for said in empty:
-        (part,) = results(claude(called("t1"), answered("t1", **said), to=version))
+    for written in empty:
+        (part,) = results(claude(called("t1"), replied("t1", **written), to=version))
         assert value(version, part) == ""
 
 
 @versions
-@pytest.mark.parametrize("said", ["0", "false", "null", "[]"])
-def test_falsy_results_are_results(version: str, said: str) -> None:
-    (part,) = results(claude(called("t1"), answered("t1", content=said), to=version))
-    assert value(version, part) == said
+@pytest.mark.parametrize("written", ["0", "false", "null", "[]"])
+def test_falsy_results_are_results(version: str, written: str) -> None:
+    (part,) = results(claude(called("t1"), replied("t1", content=written), to=version))
+    assert value(version, part) == written
 
 
 @versions
 def test_a_failed_tool_is_flagged(version: str) -> None:
-    result = claude(called("t1"), answered("t1", content="no", is_error=True), to=version)
+    result = claude(called("t1"), replied("t1", content="no", is_error=True), to=version)
     (part,) = results(result)
     if version == "vercel-core":
         assert part["isError"] is True
@@ -108,15 +108,15 @@ def test_several_texts_stay_several_and_in_order(version: str) -> None:
         {"type": "text", "text": "Two."},
     ]
     result = chat({"role": "user", "content": parts}, to=version)
-    said = [part.get("text") for part in result.document[0]["content"]]
-    assert said == ["One.", None, "Two."]
+    written = [part.get("text") for part in result.document[0]["content"]]
+    assert written == ["One.", None, "Two."]
     assert not result.losses
 
 
 @versions
 def test_results_of_one_turn_share_a_message(version: str) -> None:
-    both = answered("t1", content="1")
-    both["content"] += answered("t2", content="2")["content"]
+    both = replied("t1", content="1")
+    both["content"] += replied("t2", content="2")["content"]
     result = claude(called("t1", "t2"), both, to=version)
     assert [len(m["content"]) for m in result.document if m["role"] == "tool"] == [2]
 
@@ -152,7 +152,7 @@ def test_at_home_even_a_lie_stays(version: str) -> None:
 
 @versions
 def test_a_result_without_its_call_has_a_name_all_the_same(version: str) -> None:
-    result = claude(answered("t1", content="ok"), to=version)
+    result = claude(replied("t1", content="ok"), to=version)
     assert results(result)[0]["toolName"]
     assert losses(result) == ["invented tool_result.name"]
 
@@ -162,22 +162,25 @@ def test_odd_arguments_come_back(version: str) -> None:
     key = "args" if version == "vercel-core" else "input"
     call = {"type": "tool-call", "toolCallId": "1", "toolName": "f"}
     odd: list[Any] = ["{bad", "", [1, 2], 7, None, {}, {"a": 1}]
-    calls = [call, *({**call, key: said} for said in odd)]
+    calls = [call, *({**call, key: written} for written in odd)]
     doc = [{"role": "assistant", "content": calls}]
     result = convert(doc, source=version, target=version, facet="messages")
     assert result.document == doc
     told = convert(doc, source=version, target="openai-chat", facet="messages").document
-    said = [c["function"]["arguments"] for c in told[0]["tool_calls"]]
-    assert said == ["{}", "{bad", "{}", "[1,2]", "7", "{}", "{}", '{"a":1}']
+    written = [c["function"]["arguments"] for c in told[0]["tool_calls"]]
+    assert written == ["{}", "{bad", "{}", "[1,2]", "7", "{}", "{}", '{"a":1}']
 
 
 @pytest.mark.parametrize("through", VERSIONS)
 def test_signatures_go_back_to_their_issuers(through: str) -> None:
     reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     hidden = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
-    said = {"role": "assistant", "content": [reasoning, hidden, {"type": "text", "text": "Yes."}]}
+    written = {
+        "role": "assistant",
+        "content": [reasoning, hidden, {"type": "text", "text": "Yes."}],
+    }
     asked = {"role": "user", "content": "Go on."}
-    doc = {"messages": [asked, said, asked]}
+    doc = {"messages": [asked, written, asked]}
     there = convert(doc, source="anthropic-messages", target=through, facet="messages")
     assert not there.losses
     back = convert(there.document, source=through, target="anthropic-messages", facet="messages")
@@ -278,7 +281,7 @@ def test_what_is_no_message_is_malformed(version: str, doc: Any) -> None:
 
 def test_an_answer_joins_the_history_as_the_sdk_would_write_it() -> None:
     signed = {"anthropic": {"signature": "c2ln"}, "x": {"y": 1}}
-    answer = {
+    reply = {
         "content": [
             {"type": "source", "sourceType": "url", "id": "1", "url": "https://example.org/"},
             {"type": "reasoning", "text": "Hm.", "providerMetadata": signed},
@@ -297,7 +300,7 @@ def test_an_answer_joins_the_history_as_the_sdk_would_write_it() -> None:
         "warnings": [],
     }
     asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
-    result = join(asked, answer, dialect="vercel-model")
+    result = join(asked, reply, dialect="vercel-model")
     assert result.document["messages"][1] == {
         "role": "assistant",
         "content": [
@@ -336,7 +339,7 @@ def test_dates(seconds: float, date: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [None, 1, "", "2023-02-30T00:00:00.000Z", "2023-11-14 22:13:20.123Z"]
+    "written", [None, 1, "", "2023-02-30T00:00:00.000Z", "2023-11-14 22:13:20.123Z"]
 )
-def test_no_dates(said: Any) -> None:
-    assert seconds_of(said) is None
+def test_no_dates(written: Any) -> None:
+    assert seconds_of(written) is None

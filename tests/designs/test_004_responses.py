@@ -42,7 +42,7 @@ def items(doc: Any) -> Any:
     return doc["input"]
 
 
-def said(result: dragoman.Result) -> list[str]:
+def written(result: dragoman.Result) -> list[str]:
     return [f"{loss.kind} {loss.what} {loss.path}" for loss in result.losses]
 
 
@@ -150,17 +150,15 @@ def test_004_example_3_the_call_of_an_answer_is_an_item() -> None:
         "status": "completed",
     }
     for source in (REAL, ROUTER):
-        answer = dragoman.convert(
-            respond(item), source=source, target=CHAT, facet="response", now=0
-        )
-        message = answer.document["choices"][0]["message"]
+        reply = dragoman.convert(respond(item), source=source, target=CHAT, facet="response", now=0)
+        message = reply.document["choices"][0]["message"]
         assert message["content"] is None
         assert message["tool_calls"] == [call("call_123")]
-        assert "dropped tool_call.item_id /output/0" in said(answer)
+        assert "dropped tool_call.item_id /output/0" in written(reply)
 
 
 def respond(*output: Any, **more: Any) -> Any:
-    """An answer of the right side."""
+    """A reply of the right side."""
     return {
         "id": "resp_1",
         "object": "response",
@@ -206,7 +204,7 @@ def test_004_the_detail_of_an_image_is_stripped_and_said() -> None:
 
     there = dragoman.convert(image("high"), source=CHAT, target=ROUTER, facet="messages")
     assert items(there.document) == [user({"type": "input_image", "image_url": JPEG})]
-    assert said(there) == ["dropped media.detail /0/content/0"]
+    assert written(there) == ["dropped media.detail /0/content/0"]
     assert not dragoman.convert(image("auto"), source=CHAT, target=ROUTER, facet="messages").losses
 
 
@@ -227,7 +225,7 @@ def test_004_special_1_user_messages_have_content() -> None:
     empty = [{"role": "user", "content": []}, ASKED]
     there = dragoman.convert(empty, source=CHAT, target=ROUTER, facet="messages")
     assert items(there.document) == [user(heard("What is 2+2?"))]
-    assert said(there) == ["dropped message.empty /0"]
+    assert written(there) == ["dropped message.empty /0"]
 
 
 def test_004_special_2_cache_control_is_stripped_and_said() -> None:
@@ -329,7 +327,7 @@ def test_004_a_flag_beside_a_result_is_read(flag: bool) -> None:
     assert dragoman.write(dragoman.read(doc, ROUTER, facet="messages"), ROUTER).document == doc
 
 
-# -- the answer as a chat message -----------------------------------------------------------------
+# -- the reply as a chat message -----------------------------------------------------------------
 
 
 def test_004_inline_tool_use_in_an_answer() -> None:
@@ -346,13 +344,13 @@ def test_004_inline_tool_use_in_an_answer() -> None:
 
 def test_004_all_parts_of_an_answer_are_kept() -> None:
     """The design overwrites the text with each part; here nothing is lost."""
-    answer = respond(
+    reply = respond(
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]},
         {"type": "message", "role": "assistant", "content": [spoke("One. "), spoke("Two.")]},
     )
-    there = dragoman.convert(answer, source=ROUTER, target=CHAT, facet="response")
+    there = dragoman.convert(reply, source=ROUTER, target=CHAT, facet="response")
     assert there.document["choices"][0]["message"]["content"] == "One. Two."
-    assert "dropped reasoning /output/0" in said(there)
+    assert "dropped reasoning /output/0" in written(there)
 
 
 def test_004_an_answer_without_a_word() -> None:
@@ -378,7 +376,7 @@ def test_004_an_answer_without_a_word() -> None:
             "content": [spoke("[No response generated]")],
         }
     ]
-    assert said(there) == ["moved message.empty "]
+    assert written(there) == ["moved message.empty "]
     for target in (ANTHROPIC, REAL):  # the words were nobody's, so nobody is told them
         back = dragoman.convert(there.document, source=ROUTER, target=target, facet="response")
         assert "No response" not in back.to_json().decode()
@@ -404,7 +402,7 @@ def test_004_an_empty_output_has_words_in_the_chat_message(source: str, output: 
         "content": "[No response generated]",
         "refusal": None,
     }
-    assert any(loss.startswith("approximated message.empty /output") for loss in said(there))
+    assert any(loss.startswith("approximated message.empty /output") for loss in written(there))
     stream = dragoman.decompose(respond(*output), source)
     flight = dragoman.convert(stream, source=source, target=CHAT, facet="stream").document
     collected = dragoman.collect(flight, CHAT).document["choices"][0]["message"]
@@ -420,8 +418,8 @@ def test_004_an_empty_output_has_words_only_where_nothing_else_is_said() -> None
         },
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
     ):
-        answer = convert(respond(item), REAL, CHAT, "response")
-        assert answer["choices"][0]["message"]["content"] is None
+        reply = convert(respond(item), REAL, CHAT, "response")
+        assert reply["choices"][0]["message"]["content"] is None
     for status in ("in_progress", "queued"):
         assert "No response" not in json.dumps(
             convert(respond(status=status), REAL, CHAT, "response")
@@ -470,11 +468,11 @@ def test_004_inline_parts_come_back_in_the_same_dialect(dialect: str) -> None:
 def test_004_inline_parts_that_were_changed_are_written_anew() -> None:
     chat = [assistant(use("c", n=1)), user(result("c", "one"), {"type": "text", "text": "Well?"})]
     tree: Any = dragoman.read(chat, CHAT, facet="messages")
-    called, answered, asked = tree.messages
+    called, replied, asked = tree.messages
     called = replace(called, content=(replace(called.content[0], arguments='{"n":2}'),))
-    block = replace(answered.content[0], content=(Text("two"),), is_error=True)
-    answered = replace(answered, content=(block,))
-    grown = dragoman.write(replace(tree, messages=(called, answered, asked)), CHAT).document
+    block = replace(replied.content[0], content=(Text("two"),), is_error=True)
+    replied = replace(replied, content=(block,))
+    grown = dragoman.write(replace(tree, messages=(called, replied, asked)), CHAT).document
     function = {"name": "get_weather", "arguments": '{"n":2}'}
     call = {"id": "c", "type": "function", "function": function}
     assert grown == [
@@ -490,10 +488,10 @@ def test_004_an_unknown_part_is_passed_on_unchanged() -> None:
     chat = [user({"type": "text", "text": "Look"}, part), assistant(part)]
     there = dragoman.convert(chat, source=CHAT, target=ROUTER, facet="messages")
     assert items(there.document) == [user(heard("Look"), part), assistant(part)]
-    assert said(there) == ["approximated raw /0/content/1", "approximated raw /1/content/0"]
+    assert written(there) == ["approximated raw /0/content/1", "approximated raw /1/content/0"]
     real = dragoman.convert(chat, source=CHAT, target=REAL, facet="messages")
     assert "hologram" not in json.dumps(real.document)
-    assert "dropped raw /0/content/1" in said(real)
+    assert "dropped raw /0/content/1" in written(real)
 
 
 def test_004_a_reasoning_alone_is_an_answer_without_a_word() -> None:
@@ -511,18 +509,18 @@ def test_004_an_answer_that_is_still_running_or_failed_is_not_silent() -> None:
 
 
 def test_004_an_answer_that_is_incomplete_for_no_known_reason_stays_so() -> None:
-    said_so = {"type": "message", "role": "assistant", "content": "Well,"}
+    stated = {"type": "message", "role": "assistant", "content": "Well,"}
     there = dragoman.convert(
-        respond(said_so, status="incomplete"), source=REAL, target=ROUTER, facet="response"
+        respond(stated, status="incomplete"), source=REAL, target=ROUTER, facet="response"
     )
     assert there.document["status"] == "incomplete"
     assert not there.losses
 
 
 def test_004_who_really_says_the_words_is_warned() -> None:
-    answer = respond({"type": "message", "role": "assistant", "content": "[No response generated]"})
-    there = dragoman.convert(answer, source=REAL, target=ROUTER, facet="response")
-    assert "approximated message.empty /output/0/content" in said(there)
+    reply = respond({"type": "message", "role": "assistant", "content": "[No response generated]"})
+    there = dragoman.convert(reply, source=REAL, target=ROUTER, facet="response")
+    assert "approximated message.empty /output/0/content" in written(there)
 
 
 def test_004_an_answer_joins_the_history_with_its_calls_inside() -> None:
@@ -532,7 +530,7 @@ def test_004_an_answer_joins_the_history_with_its_calls_inside() -> None:
     joined = dragoman.join(request, respond(item), dialect=ROUTER)
     part = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
     assert joined.document["input"][1:] == [assistant(part)]
-    assert said(joined) == ["dropped tool_call.item_id /output/0"]
+    assert written(joined) == ["dropped tool_call.item_id /output/0"]
     joined = dragoman.join(request, respond(message, item, item | {"call_id": "d"}), dialect=ROUTER)
     (grown,) = joined.document["input"][1:]
     assert grown["content"] == [spoke("Let me look."), part, part | {"id": "d"}]
@@ -694,7 +692,7 @@ FLOW: dict[str, Any] = {
 @pytest.mark.parametrize("source", FLOW)
 @pytest.mark.parametrize("target", FLOW)
 def test_004_test_2_tool_use_flow(source: str, target: str) -> None:
-    """The test that the design left empty: call, result, answer, from each side to each."""
+    """The test that the design left empty: call, result, reply, from each side to each."""
     there = dragoman.convert(FLOW[source], source=source, target=target, facet="messages")
     assert there.document == FLOW[target]
     assert not there.losses
@@ -705,12 +703,12 @@ def test_004_test_2_turn_by_turn() -> None:
     asked: Any = {"model": "m", "messages": FLOW[CHAT][:1]}
     sent = convert(asked, CHAT, ROUTER, "request")
     assert sent["input"] == FLOW[ROUTER]["input"][:1]
-    answer = respond(
+    reply = respond(
         {"type": "message", "role": "assistant", "content": [spoke("Let me look.")]},
         {"type": "function_call", "id": "fc_456", "call_id": "call_123", "name": "get_weather",
          "arguments": '{"location":"NYC"}', "status": "completed"},
     )  # fmt: skip
-    joined = dragoman.join(asked, convert(answer, ROUTER, CHAT, "response"), dialect=CHAT).document
+    joined = dragoman.join(asked, convert(reply, ROUTER, CHAT, "response"), dialect=CHAT).document
     joined["messages"].append(FLOW[CHAT][2])
     sent = convert(joined, CHAT, ROUTER, "request")
     assert sent["input"] == FLOW[ROUTER]["input"][:3]
@@ -814,7 +812,7 @@ def test_004_responses_are_audited(tree: Tree) -> None:
 def test_004_the_way_home(tree: Request, other: str, out: bool) -> None:
     source, target = (ROUTER, other) if out else (other, ROUTER)
     document = dialects.get(source).write(tree, Ledger())
-    testing.home(Document("", source, "", "request", False, document), target)
+    testing.same(Document("", source, "", "request", False, document), target)
 
 
 @relaxed

@@ -76,7 +76,7 @@ def test_no_requirement_stands_twice(number: str) -> None:
 def test_every_quotation_is_in_its_design(number: str) -> None:
     """Where the designs lie beside the project; they are no part of it."""
     found = sorted(DESIGNS.glob(f"{number}_*.txt"))
-    said = plain(found[0].read_text("utf-8")) if found else None
+    written = plain(found[0].read_text("utf-8")) if found else None
     for row in sections()[number]:
         quote = plain(row["quote"].replace('\\"', '"'))
-        assert said is None or quote in said, quote
+        assert written is None or quote in written, quote

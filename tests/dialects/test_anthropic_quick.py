@@ -63,8 +63,8 @@ def test_documents(document: Document, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("turn", TURNS, ids=str)
 def test_turns(turn: list[Json], monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"role": "user", "content": turn}
-    bodies = [[said], [said, said], [said, {"role": "user", "content": [RESULT]}]]
+    written = {"role": "user", "content": turn}
+    bodies = [[written], [written, written], [written, {"role": "user", "content": [RESULT]}]]
     quick = read("messages", bodies)
     monkeypatch.setattr(turns, "read_results", refuse)
     assert quick == read("messages", bodies)

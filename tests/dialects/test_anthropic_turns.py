@@ -214,7 +214,7 @@ def test_an_unknown_key_of_the_system_prompt_is_reported() -> None:
 
 @pytest.mark.parametrize("target", ["anthropic-messages", "bedrock-converse"])
 @pytest.mark.parametrize(
-    ("last", "said", "losses"),
+    ("last", "spelled", "losses"),
     [
         (model("So: "), "So:", ["text.space"]),
         (model("So:"), "So:", []),
@@ -222,11 +222,11 @@ def test_an_unknown_key_of_the_system_prompt_is_reported() -> None:
     ],
 )
 def test_only_what_the_model_said_last_loses_its_final_space(
-    target: str, last: Turn, said: str, losses: list[str]
+    target: str, last: Turn, spelled: str, losses: list[str]
 ) -> None:
     turns, lost = written("claude-opus-4-5", [HI, YO, HI, last], target)
     content = turns[-1]["content"]
-    assert (content if isinstance(content, str) else content[-1]["text"]) == said
+    assert (content if isinstance(content, str) else content[-1]["text"]) == spelled
     told = [loss.split()[1] for loss in lost]
     assert [what for what in told if what == "text.space"] == losses
 
@@ -243,16 +243,16 @@ def last_turn(*blocks: Turn, **fields: Any) -> dragoman.Result:
     return dragoman.convert(body, source="bedrock-converse", target="anthropic", facet="request")
 
 
-@pytest.mark.parametrize("said", [[], [{"text": "Well,"}]])
+@pytest.mark.parametrize("written", [[], [{"text": "Well,"}]])
 @pytest.mark.parametrize("reasoning", [SIGNED, UNSIGNED])
 def test_a_last_turn_has_no_thinking_unless_it_is_enabled(
-    reasoning: Turn, said: list[Turn]
+    reasoning: Turn, written: list[Turn]
 ) -> None:
-    result = last_turn(reasoning, *said)
+    result = last_turn(reasoning, *written)
     assert dragoman.check(result.document, "anthropic") == []
     noted = [(loss.kind, loss.what, loss.path) for loss in result.losses]
     assert ("dropped", "reasoning", "/messages/1/content/0") in noted
-    assert (("approximated", "prefill", "/messages/1") in noted) is not bool(said)
+    assert (("approximated", "prefill", "/messages/1") in noted) is not bool(written)
 
 
 def test_a_last_turn_keeps_its_thinking_if_it_is_enabled() -> None:

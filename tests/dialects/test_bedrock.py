@@ -41,8 +41,8 @@ def test_the_official_client_accepts_what_is_written(document: Document) -> None
 
 
 def test_the_official_client_accepts_an_answer() -> None:
-    answer = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
-    doc = dragoman.convert(answer, source="openai-chat", target=NAME, facet="response").document
+    reply = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    doc = dragoman.convert(reply, source="openai-chat", target=NAME, facet="response").document
     assert sdk.problems(NAME, "response", doc) == []
 
 
@@ -138,9 +138,9 @@ def test_lines_of_json_are_the_same_stream() -> None:
 def test_an_exception_ends_the_stream() -> None:
     failed = write_frame("throttlingException", b'{"message": "Slow down."}', "exception")
     transcoder = Transcoder(NAME, "anthropic-messages")
-    said = transcoder.feed(failed) + transcoder.close()
-    assert b"rate_limit_error" in said
-    assert b"Slow down." in said
+    written = transcoder.feed(failed) + transcoder.close()
+    assert b"rate_limit_error" in written
+    assert b"Slow down." in written
 
 
 @pytest.mark.parametrize("kind", get_args(ErrorKind))
@@ -160,10 +160,10 @@ def test_amazons_client_reads_how_a_stream_failed(kind: ErrorKind) -> None:
     assert dragoman.collect(data, NAME).document == transcoder.document
 
 
-@pytest.mark.parametrize(("said", "text"), [("[1", "[1"), ([1], "[1]"), (None, "{}")])
-def test_arguments_that_are_no_object(said: Any, text: str) -> None:
+@pytest.mark.parametrize(("written", "text"), [("[1", "[1"), ([1], "[1]"), (None, "{}")])
+def test_arguments_that_are_no_object(written: Any, text: str) -> None:
     """The API takes and gives any JSON value."""
-    call = {"toolUse": {"toolUseId": "t", "name": "f", "input": said}}
+    call = {"toolUse": {"toolUseId": "t", "name": "f", "input": written}}
     history = [{"role": "assistant", "content": [call]}]
     back = dragoman.convert(history, source=NAME, target=NAME, facet="messages")
     assert (back.document, back.losses) == (history, ())
@@ -184,11 +184,11 @@ def test_redacted_reasoning_come_in_pieces() -> None:
 
 
 def lines(*events: dict[str, Any]) -> bytes:
-    """A recorded answer that says something before and after the events."""
+    """A recorded reply that says something before and after the events."""
     stop = {"messageStop": {"stopReason": "end_turn"}}
     words = {"contentBlockDelta": {"delta": {"text": "Done."}, "contentBlockIndex": 1}}
-    said = [{"messageStart": {"role": "assistant"}}, *events, words, stop]
-    return b"".join(json.dumps(event).encode() + b"\n" for event in said)
+    written = [{"messageStart": {"role": "assistant"}}, *events, words, stop]
+    return b"".join(json.dumps(event).encode() + b"\n" for event in written)
 
 
 def test_a_delta_that_nobody_knows_is_passed_over() -> None:

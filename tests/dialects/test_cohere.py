@@ -27,7 +27,7 @@ def comes_back(doc: Any, facet: str) -> None:
     identity(Document("any", "cohere", "", facet, False, doc))
 
 
-def said(messages: Any, **more: Any) -> tuple[Any, list[str]]:
+def written(messages: Any, **more: Any) -> tuple[Any, list[str]]:
     """What a request of Anthropic's becomes, and what was lost."""
     doc = {"model": "m", "max_tokens": 9, "messages": messages, **more}
     done = convert(doc, source="anthropic-messages", target="cohere")
@@ -47,7 +47,7 @@ def found(source: str, text: str = "It is so.") -> Any:
 
 def test_passages_stand_beside_the_conversation() -> None:
     asked = {"role": "user", "content": [found("a"), {"type": "text", "text": "Is it?"}]}
-    doc, lost = said([asked])
+    doc, lost = written([asked])
     assert doc["messages"] == [{"role": "user", "content": "Is it?"}]
     assert doc["documents"] == [{"id": "a", "data": {"title": "T", "text": "It is so."}}]
     assert lost == []
@@ -55,13 +55,13 @@ def test_passages_stand_beside_the_conversation() -> None:
 
 def test_passages_of_an_earlier_question_move() -> None:
     first = {"role": "user", "content": [found("a"), {"type": "text", "text": "Is it?"}]}
-    doc, lost = said([first, {"role": "assistant", "content": "Yes."}, HI])
+    doc, lost = written([first, {"role": "assistant", "content": "Yes."}, HI])
     assert [d["id"] for d in doc["documents"]] == ["a"]
     assert lost == ["moved message.position"]
 
 
 def test_passages_after_the_question_come_before_it() -> None:
-    doc, lost = said(
+    doc, lost = written(
         [{"role": "user", "content": [{"type": "text", "text": "Is it?"}, found("a")]}]
     )
     assert [d["id"] for d in doc["documents"]] == ["a"]
@@ -70,13 +70,13 @@ def test_passages_after_the_question_come_before_it() -> None:
 
 def test_ids_of_documents_are_unique() -> None:
     asked = [found("a", "1"), found("a", "2"), {"type": "text", "text": "Is it?"}]
-    doc, lost = said([{"role": "user", "content": asked}])
+    doc, lost = written([{"role": "user", "content": asked}])
     assert [d["id"] for d in doc["documents"]] == ["a", "a#2"]
     assert lost == ["approximated passage"]
 
 
 def test_a_question_is_never_nothing_but_documents() -> None:
-    doc, lost = said([{"role": "user", "content": [found("a")]}])
+    doc, lost = written([{"role": "user", "content": [found("a")]}])
     assert doc["messages"] == [{"role": "user", "content": "It is so."}]
     assert "documents" not in doc
     assert lost == ["approximated passage"]
@@ -86,7 +86,7 @@ def test_no_documents_beside_a_demanded_form() -> None:
     """ "invalid request: response_format is not supported with RAG." """
     form = {"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}
     asked = {"role": "user", "content": [found("a"), {"type": "text", "text": "Is it?"}]}
-    doc, lost = said([asked], **form)
+    doc, lost = written([asked], **form)
     assert "documents" not in doc
     assert [part["text"] for part in doc["messages"][0]["content"]] == ["It is so.", "Is it?"]
     assert lost == ["approximated passage"]
@@ -190,10 +190,10 @@ def test_all_tools_are_strict_or_none_is() -> None:
         {"name": name, "input_schema": schema, "strict": strict}
         for name, strict in (("a", True), ("b", False))
     ]
-    doc, lost = said([HI], tools=tools)
+    doc, lost = written([HI], tools=tools)
     assert "strict_tools" not in doc
     assert lost == ["dropped tool.strict"]
-    doc, lost = said([HI], tools=tools[:1])
+    doc, lost = written([HI], tools=tools[:1])
     assert doc["strict_tools"] is True
     assert lost == []
 
@@ -203,13 +203,13 @@ def test_strict_tools_need_something_and_are_few() -> None:
     wide = {"x": {"type": "object", "properties": {f"p{i}": {} for i in range(200)}}}
     for properties, required in (({"x": {"type": "string"}}, []), (wide, ["x"])):
         schema = {"type": "object", "properties": properties, "required": required}
-        doc, lost = said([HI], tools=[{"name": "a", "input_schema": schema, "strict": True}])
+        doc, lost = written([HI], tools=[{"name": "a", "input_schema": schema, "strict": True}])
         assert "strict_tools" not in doc
         assert lost == ["dropped tool.strict"]
 
 
 def test_names_of_tools() -> None:
-    doc, lost = said([HI], tools=[{"name": "get-weather", "input_schema": {"type": "object"}}])
+    doc, lost = written([HI], tools=[{"name": "get-weather", "input_schema": {"type": "object"}}])
     name = doc["tools"][0]["function"]["name"]
     assert name.isidentifier()
     assert name.startswith("get_weather_")
@@ -233,7 +233,7 @@ def test_requests_come_back_as_they_were(more: Any) -> None:
     comes_back(ASKED | more, "request")
 
 
-# -- answers --------------------------------------------------------------------------------
+# -- replies --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -352,9 +352,9 @@ ONE_INDEX = [call(0, "f"), argue(0, '{"x":1}'), call_end(0),
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "bedrock-converse"])
 def test_calls_side_by_side_keep_their_arguments(events: Any, target: str) -> None:
     transcoder = Transcoder("cohere", target)
-    said = transcoder.feed(sse(START, *events, END)) + transcoder.close()
-    answer: Any = dragoman.read(dragoman.collect(said, target).document, target, facet="response")
-    calls = [(b.name, b.arguments) for b in answer.candidates[0].message.content]
+    written = transcoder.feed(sse(START, *events, END)) + transcoder.close()
+    reply: Any = dragoman.read(dragoman.collect(written, target).document, target, facet="response")
+    calls = [(b.name, b.arguments) for b in reply.candidates[0].message.content]
     assert calls == [("f", '{"x":1}'), ("g", '{"y":2}')]
 
 
@@ -362,8 +362,8 @@ def test_texts_side_by_side_keep_their_words() -> None:
     begun = [event("content-start", n, content={"type": "text", "text": ""}) for n in (0, 1)]
     words = [event("content-delta", n, content={"text": t}) for n, t in ((0, "a"), (1, "b"))]
     transcoder = Transcoder("cohere", "anthropic-messages")
-    said = transcoder.feed(sse(START, *begun, *words, *words, END)) + transcoder.close()
-    content = dragoman.collect(said, "anthropic-messages").document["content"]
+    written = transcoder.feed(sse(START, *begun, *words, *words, END)) + transcoder.close()
+    content = dragoman.collect(written, "anthropic-messages").document["content"]
     assert [block["text"] for block in content] == ["aa", "bb"]
 
 

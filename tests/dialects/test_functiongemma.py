@@ -299,7 +299,7 @@ def test_a_user_after_a_result_has_a_turn_of_its_own() -> None:
 
 
 def test_a_reader_of_the_documentation_understands_the_calls() -> None:
-    """The regular expressions that the format's guide offers for reading an answer."""
+    """The regular expressions that the format's guide offers for reading a reply."""
     call = ToolCall(None, "f", '{"city":"Tokyo, {JP}","days":3,"raw":true}')
     tree = History((Message("assistant", (Text("Well."), call)),))
     text = dragoman.write(tree, "functiongemma").document["text"]

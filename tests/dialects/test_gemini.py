@@ -41,14 +41,14 @@ def test_results_find_their_calls_by_name_then_by_place() -> None:
     result = convert(
         {"contents": contents}, source="gemini", target="openai-chat", facet="messages"
     )
-    answered = [m["tool_call_id"] for m in result.document if m["role"] == "tool"]
-    assert answered == ["call_2", "call_1", "call_3"]
+    replied = [m["tool_call_id"] for m in result.document if m["role"] == "tool"]
+    assert replied == ["call_2", "call_1", "call_3"]
 
 
 def test_a_key_in_both_spellings_is_refused() -> None:
-    """The API parses a protocol buffer, whose fields may be said once."""
-    said = {"parts": [{"text": "Be brief."}]}
-    doc: dict[str, Any] = {"contents": [], "systemInstruction": None, "system_instruction": said}
+    """The API parses a protocol buffer, whose fields may be written once."""
+    spelled = {"parts": [{"text": "Be brief."}]}
+    doc: dict[str, Any] = {"contents": [], "systemInstruction": None, "system_instruction": spelled}
     with pytest.raises(Malformed, match="given twice"):
         convert(doc, source="gemini", target="gemini")
 
@@ -56,9 +56,9 @@ def test_a_key_in_both_spellings_is_refused() -> None:
 def test_an_answer_begins_when_it_has_a_name() -> None:
     """A first chunk may hold nothing but feedback on the prompt."""
     data = (STREAMS / "begins-without-a-candidate.gemini.sse").read_bytes()
-    said = convert(data, source="gemini", target="openai-chat", facet="stream").document
-    assert isinstance(said, bytes)
-    chunks = [json.loads(line[6:]) for line in said.splitlines() if line.startswith(b"data: {")]
+    spelled = convert(data, source="gemini", target="openai-chat", facet="stream").document
+    assert isinstance(spelled, bytes)
+    chunks = [json.loads(line[6:]) for line in spelled.splitlines() if line.startswith(b"data: {")]
     assert {(chunk["id"], chunk["model"]) for chunk in chunks} == {("r", "gemini-2.5-flash")}
 
 
@@ -69,7 +69,7 @@ def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> No
         inner = {"name": "weather", "args": {"city": city}, **more}
         return {"role": "model", "parts": [{"functionCall": inner}]}
 
-    def answer(degrees: str, **more: str) -> dict[str, Any]:
+    def reply(degrees: str, **more: str) -> dict[str, Any]:
         inner = {"name": "weather", "response": {"output": degrees}, **more}
         return {"role": "user", "parts": [{"functionResponse": inner}]}
 
@@ -78,24 +78,24 @@ def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> No
         call("Oslo"),
         {"role": "user", "parts": [{"text": "No, in Rome."}]},
         call("Rome"),
-        answer("15"),
+        reply("15"),
         call("Lima"),
-        answer("19", id="mine-1"),
+        reply("19", id="mine-1"),
         call("Bern", id="call_2"),
-        answer("9", id="call_2"),
+        reply("9", id="call_2"),
     ]
     result = convert({"contents": contents}, source="gemini", target="openai-chat", model="m")
     messages = result.document["messages"]
     made = [m["tool_calls"][0]["id"] for m in messages if "tool_calls" in m]
-    answered = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+    replied = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
     assert made[:3] == ["call_1", "call_2", "call_3"]
     assert len(set(made)) == 4
-    assert answered == made  # each has a result, and the first one says that there is none
+    assert replied == made  # each has a result, and the first one says that there is none
     results = [m["content"] for m in messages if m["role"] == "tool"]
     assert "no result" in results[0]
     assert results[1:] == ["15", "19", "9"]
-    home = convert({"contents": contents}, source="gemini", target="gemini").document
-    assert home == {"contents": contents}
+    same = convert({"contents": contents}, source="gemini", target="gemini").document
+    assert same == {"contents": contents}
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_a_refusal_to_stream_is_heard() -> None:
         data = json.dumps(body, indent=2).encode()
         for size in (1, 7, len(data)):
             transcoder = Transcoder("gemini", "anthropic-messages")
-            said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
-            said.append(transcoder.close())
-            assert b"rate_limit_error" in b"".join(said)
+            spelled = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
+            spelled.append(transcoder.close())
+            assert b"rate_limit_error" in b"".join(spelled)
 
 
 def test_many_calls_without_ids_find_their_results() -> None:
@@ -149,9 +149,9 @@ def test_many_calls_without_ids_find_their_results() -> None:
     messages = convert(body, source="gemini", target="openai-chat").document["messages"]
     called = [call for m in messages for call in m.get("tool_calls", ())]
     names = {call["id"]: call["function"]["name"] for call in called}
-    answers = [names[m["tool_call_id"]] for m in messages if m["role"] == "tool"]
-    assert len(names) == len(answers) == 2000
-    assert sorted(answers) == sorted(f"f{n % 7}" for n in turns)
+    replies = [names[m["tool_call_id"]] for m in messages if m["role"] == "tool"]
+    assert len(names) == len(replies) == 2000
+    assert sorted(replies) == sorted(f"f{n % 7}" for n in turns)
 
 
 def test_data_in_the_alphabet_for_urls() -> None:

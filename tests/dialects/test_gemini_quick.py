@@ -172,5 +172,5 @@ def test_streams(document: Document, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def transcoded(stream: bytes) -> tuple[bytes, list[str]]:
     transcoder = Transcoder("gemini", "openai-chat")
-    said = transcoder.feed(stream) + transcoder.close()
-    return said, [str(loss) for loss in transcoder.losses]
+    written = transcoder.feed(stream) + transcoder.close()
+    return written, [str(loss) for loss in transcoder.losses]

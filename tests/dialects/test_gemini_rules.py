@@ -19,7 +19,7 @@ def call(name: str = "f", **more: Any) -> Any:
     return {"functionCall": {"name": name, "args": {}, **more}}
 
 
-def answer(name: str = "f", **more: Any) -> Any:
+def reply(name: str = "f", **more: Any) -> Any:
     return {"functionResponse": {"name": name, "response": {"output": "1"}, **more}}
 
 
@@ -46,37 +46,37 @@ CASES: list[tuple[list[Any], dict[str, Any], list[tuple[str, str]]]] = [
     ([HI, {"role": "poet", "parts": [part("Ho")]}], {}, [("role", "/contents/1/role")]),
     ([user()], {}, [("empty-message", "/contents/0")]),
     # -- calls and responses
-    ([HI, model(call(), call()), user(answer(), answer())], {}, []),
+    ([HI, model(call(), call()), user(reply(), reply())], {}, []),
     (
-        [HI, model(call(id="a"), call(id="b")), user(answer(id="b"))],
+        [HI, model(call(id="a"), call(id="b")), user(reply(id="b"))],
         {},
         [("unanswered-call", "/contents/1/parts/0")],
     ),
     (
-        [HI, model(call("f"), call("g")), user(answer("f"))],
+        [HI, model(call("f"), call("g")), user(reply("f"))],
         {},
         [("unanswered-call", "/contents/1/parts/1")],
     ),
-    ([HI, model(call()), HI], {}, []),  # nobody answers, and the API does not mind
-    ([HI, model(call(), call()), user(answer()), user(answer())], {}, []),  # one turn
-    ([HI, model(part("Ho")), model(call()), user(answer())], {}, []),
+    ([HI, model(call()), HI], {}, []),  # nobody replies, and the API does not mind
+    ([HI, model(call(), call()), user(reply()), user(reply())], {}, []),  # one turn
+    ([HI, model(part("Ho")), model(call()), user(reply())], {}, []),
     (
-        [HI, model(call(), call()), user(answer()), HI, model(part("Ho")), user(answer())],
+        [HI, model(call(), call()), user(reply()), HI, model(part("Ho")), user(reply())],
         {},
         [("unanswered-call", "/contents/1/parts/1"), ("orphan-result", "/contents/5/parts/0")],
     ),
-    ([HI, user(answer())], {}, [("orphan-result", "/contents/1/parts/0")]),
-    ([model(call()), user(answer())], {}, [("call-turn", "/contents/0")]),
+    ([HI, user(reply())], {}, [("orphan-result", "/contents/1/parts/0")]),
+    ([model(call()), user(reply())], {}, [("call-turn", "/contents/0")]),
     # -- signatures: of this turn, the first of each step, of one model
     (
-        [HI, model(call()), user(answer())],
+        [HI, model(call()), user(reply())],
         {"model": "models/gemini-3-pro"},
         [("thought-signature", "/contents/1/parts/0")],
     ),
-    ([HI, model(SIGNED, call()), user(answer(), answer())], {"model": "gemini-3-pro"}, []),
-    ([HI, model(call()), user(answer()), model(part("Ho")), HI], {"model": "gemini-3-pro"}, []),
+    ([HI, model(SIGNED, call()), user(reply(), reply())], {"model": "gemini-3-pro"}, []),
+    ([HI, model(call()), user(reply()), model(part("Ho")), HI], {"model": "gemini-3-pro"}, []),
     (
-        [HI, model(call()), user(answer(parts=[{"inlineData": {"data": "AAAA"}}]))],
+        [HI, model(call()), user(reply(parts=[{"inlineData": {"data": "AAAA"}}]))],
         {"model": "gemini-2.5-pro"},
         [("result-media", "/contents/2/parts/0/functionResponse/parts")],
     ),
@@ -150,12 +150,12 @@ def test_every_rule_is_tested() -> None:
 
 def test_a_history_may_end_in_calls() -> None:
     assert found([HI, model(call())], "messages") == []
-    assert found([HI, user(answer())], "messages") == [("orphan-result", "/1/parts/0")]
+    assert found([HI, user(reply())], "messages") == [("orphan-result", "/1/parts/0")]
     assert found(functions("a b"), "tools") == [("tool-name", "/0/functionDeclarations/0/name")]
 
 
 def test_a_missing_response_is_repaired() -> None:
-    contents = [HI, model(call(id="a"), call(id="b")), user(answer(id="a")), HI]
+    contents = [HI, model(call(id="a"), call(id="b")), user(reply(id="a")), HI]
     result = dragoman.repair({"contents": contents}, "gemini")
     assert [str(loss).partition(" at ")[0] for loss in result.losses] == ["invented tool_result"]
     responses = result.document["contents"][2]["parts"]

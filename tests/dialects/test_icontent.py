@@ -86,7 +86,7 @@ def test_all_come_home_and_nothing_is_lost_in_silence(name: str, contents: Any) 
     for target in ("icontent", "icontent-design", "native"):
         testing.audit(document, target)
         testing.pointers(document, target)
-        testing.home(document, target)
+        testing.same(document, target)
 
 
 def test_a_recording_that_is_dropped_is_one_loss() -> None:

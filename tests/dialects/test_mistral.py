@@ -100,8 +100,8 @@ def test_a_reasoning_without_words_ends_the_reasoning() -> None:
     }
 
 
-def deltas(*said: dict[str, Any], reason: str = "stop") -> bytes:
-    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in said]
+def deltas(*written: dict[str, Any], reason: str = "stop") -> bytes:
+    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in written]
     choices.append({"index": 0, "delta": {}, "finish_reason": reason})
     chunks = ({"id": "1", "model": "m", "choices": [choice]} for choice in choices)
     return b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
@@ -112,8 +112,8 @@ def test_the_id_of_a_call_is_the_first_that_was_said() -> None:
     more = {"index": 0, "id": "null", "function": {"name": "", "arguments": "1}"}}
     transcoder = Transcoder("mistral", "openai-chat")
     data = deltas({"tool_calls": [begun]}, {"tool_calls": [more]}, reason="tool_calls")
-    said = transcoder.feed(data) + transcoder.close()
-    assert b'"null"' not in said
+    written = transcoder.feed(data) + transcoder.close()
+    assert b'"null"' not in written
     (call,) = (transcoder.document or {})["choices"][0]["message"]["tool_calls"]
     assert (call["id"], call["function"]["arguments"]) == ("AbC123xyz", '{"a":1}')
 
@@ -132,17 +132,17 @@ def test_a_call_without_arguments_streams_an_empty_object(target: str, pieces: A
     ]  # fmt: skip
     transcoder = Transcoder("bedrock-converse", target)
     data = b"".join(json.dumps(event).encode() + b"\n" for event in events)
-    said = transcoder.feed(data) + transcoder.close()
-    (call,) = collect(said, target).document["choices"][0]["message"]["tool_calls"]
+    written = transcoder.feed(data) + transcoder.close()
+    (call,) = collect(written, target).document["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {}
 
 
 def test_what_a_hosted_tool_says_is_not_the_answer() -> None:
     transcoder = Transcoder("mistral", "openai-chat")
-    said = [{"role": "tool", "index": 0, "tool_call_id": "AbC123xyz", "content": "18"},
+    written = [{"role": "tool", "index": 0, "tool_call_id": "AbC123xyz", "content": "18"},
             {"index": 0, "content": " degrees"},
             {"role": "assistant", "index": 1, "content": "It is warm."}]  # fmt: skip
-    out = transcoder.feed(deltas(*said)) + transcoder.close()
+    out = transcoder.feed(deltas(*written)) + transcoder.close()
     assert b"18" not in out
     assert b"degrees" not in out
     assert (transcoder.document or {})["choices"][0]["message"]["content"] == "It is warm."
@@ -151,10 +151,10 @@ def test_what_a_hosted_tool_says_is_not_the_answer() -> None:
 
 def test_tokens_are_counted_in_the_last_chunk() -> None:
     transcoder = Transcoder("openai-chat", "mistral")
-    said = transcoder.feed(stream("Hi"))
-    last = [frame for frame in said.split(b"\n\n") if frame][-2]
+    written = transcoder.feed(stream("Hi"))
+    last = [frame for frame in written.split(b"\n\n") if frame][-2]
     assert json.loads(last.removeprefix(b"data: "))["usage"]["total_tokens"] == 3
-    assert said.endswith(b"data: [DONE]\n\n")
+    assert written.endswith(b"data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(

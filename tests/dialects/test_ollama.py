@@ -65,10 +65,10 @@ def test_an_error_in_the_middle_of_a_stream() -> None:
     line = {"model": "m", "message": {"role": "assistant", "content": "Hi"}, "done": False}
     transcoder = Transcoder("ollama", "openai-chat")
     data = b"".join(json.dumps(doc).encode() + b"\n" for doc in (line, {"error": "out of memory"}))
-    said = transcoder.feed(data) + transcoder.close()
+    written = transcoder.feed(data) + transcoder.close()
     assert transcoder.response.failure is not None
-    assert b"out of memory" in said
-    assert b"[DONE]" not in said
+    assert b"out of memory" in written
+    assert b"[DONE]" not in written
 
 
 def test_a_stream_is_lines() -> None:
@@ -85,8 +85,8 @@ def test_a_stream_is_lines() -> None:
     chunks[-1]["choices"][0]["finish_reason"] = "tool_calls"  # type: ignore[index]
     transcoder = Transcoder("openai-chat", "ollama")
     data = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
-    said = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
-    lines = [json.loads(line) for line in said.splitlines()]
+    written = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
+    lines = [json.loads(line) for line in written.splitlines()]
     assert [line["message"] for line in lines] == [
         {"role": "assistant", "content": "", "thinking": "Hm."},
         {"role": "assistant", "content": "Yes."},
@@ -110,16 +110,16 @@ def test_silence_is_a_stream() -> None:
 
 
 def test_probabilities_come_line_by_line() -> None:
-    said = [("He", [{"token": "He", "logprob": -1}]), ("y", [{"token": "y", "logprob": -2}])]
+    written = [("He", [{"token": "He", "logprob": -1}]), ("y", [{"token": "y", "logprob": -2}])]
     lines = [
         {"message": {"role": "assistant", "content": text}, "logprobs": likely, "done": False}
-        for text, likely in said
+        for text, likely in written
     ]
     last = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
     data = b"".join(json.dumps(line).encode() + b"\n" for line in (*lines, last))
-    answer = collect(data, "ollama").document
-    assert answer["message"]["content"] == "Hey"
-    assert [likely["token"] for likely in answer["logprobs"]] == ["He", "y"]
+    reply = collect(data, "ollama").document
+    assert reply["message"]["content"] == "Hey"
+    assert [likely["token"] for likely in reply["logprobs"]] == ["He", "y"]
 
 
 def test_a_role_that_nobody_knows() -> None:

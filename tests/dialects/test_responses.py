@@ -54,9 +54,9 @@ def test_an_added_message_leaves_the_others() -> None:
 
 def test_the_id_of_an_edited_message_is_kept() -> None:
     tree: Request = dragoman.read(SPELLED, "openai-responses")
-    said = tree.messages[2]
-    said = replace(said, content=(replace(said.content[0], text="Hey"),))
-    doc = written(replace(tree, messages=(*tree.messages[:2], said, tree.messages[3])))
+    spelled = tree.messages[2]
+    spelled = replace(spelled, content=(replace(spelled.content[0], text="Hey"),))
+    doc = written(replace(tree, messages=(*tree.messages[:2], spelled, tree.messages[3])))
     assert doc["input"][2]["id"] == "msg_1"
     assert doc["input"][2]["content"][0]["text"] == "Hey"
     assert {**doc, "input": doc["input"][:2]} == {**SPELLED, "input": SPELLED["input"][:2]}

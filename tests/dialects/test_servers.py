@@ -26,13 +26,13 @@ class Row(NamedTuple):
     what: str
     sources: tuple[str, ...]
     data: bytes
-    said: tuple[tuple[str, str], ...]
+    written: tuple[tuple[str, str], ...]
     stop: str | None
 
 
 def sse(*docs: Any, done: bool = True) -> bytes:
-    said = [d if isinstance(d, bytes) else b"data: " + json.dumps(d).encode() for d in docs]
-    return b"\n\n".join((*said, *((b"data: [DONE]",) if done else ()), b""))
+    written = [d if isinstance(d, bytes) else b"data: " + json.dumps(d).encode() for d in docs]
+    return b"\n\n".join((*written, *((b"data: [DONE]",) if done else ()), b""))
 
 
 def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
@@ -133,7 +133,7 @@ cases = pytest.mark.parametrize(
 )
 
 
-def said(transcoder: Transcoder) -> tuple[tuple[str, str], ...]:
+def written(transcoder: Transcoder) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for block in transcoder.response.candidates[0].message.content:
         if isinstance(block, Text):
@@ -156,7 +156,7 @@ def test_it_is_a_response_everywhere(row: Row, source: str) -> None:
         if target == source:
             assert data == row.data
         else:
-            assert said(transcoder) == row.said, target
+            assert written(transcoder) == row.written, target
             told = [loss.what for loss in transcoder.losses]
             assert ("stream.end" in told) == (row.stop is None), target
 
@@ -186,8 +186,8 @@ def test_a_raw_input_is_what_the_model_wrote(raw: Any) -> None:
     part = {"type": "tool-f", "toolCallId": "c", "state": "output-error", "rawInput": raw,
             "errorText": "No."}  # fmt: skip
     doc = {"id": "m", "role": "assistant", "parts": [part]}
-    home = dragoman.convert(doc, source="vercel-ui", target="vercel-ui", facet="response")
-    assert home.document == doc
+    same = dragoman.convert(doc, source="vercel-ui", target="vercel-ui", facet="response")
+    assert same.document == doc
     chat = dragoman.convert(doc, source="vercel-ui", target="openai-chat", facet="response")
     (written,) = chat.document["choices"][0]["message"]["tool_calls"]
     text = raw if isinstance(raw, str) else json.dumps(raw, separators=(",", ":"))
@@ -225,8 +225,8 @@ def test_an_unknown_end_after_whole_calls_asks_to_run_them(
         collected = dragoman.collect(transcoder.feed(data) + transcoder.close(), target).document
         for document in (result.document, collected):
             first = document["choices"][0] if "choices" in document else document
-            said = (first.get(key) for key in ("stop_reason", "stopReason", "finish_reason"))
-            assert next((each for each in said if each), None) == word, target
+            written = (first.get(key) for key in ("stop_reason", "stopReason", "finish_reason"))
+            assert next((each for each in written if each), None) == word, target
         for losses in (result.losses, transcoder.losses):
             assert [loss.path for loss in losses if loss.what == "stop.reason"] == ["/choices/0"]
 
@@ -235,7 +235,7 @@ BEDROCK = {"format": "bedrock-openai-responses-v1"}
 
 
 @pytest.mark.parametrize(
-    ("dialect", "said"),
+    ("dialect", "written"),
     [
         ("openai-chat", {"reasoning": "Hm."}),
         ("openai-chat", {"reasoning_content": "Hm."}),
@@ -260,9 +260,9 @@ BEDROCK = {"format": "bedrock-openai-responses-v1"}
     ],
 )
 def test_a_server_gets_back_what_it_said_in_the_place_where_it_said_it(
-    dialect: str, said: dict[str, Any]
+    dialect: str, written: dict[str, Any]
 ) -> None:
-    message = {"role": "assistant", "content": "Yes.", **said}
+    message = {"role": "assistant", "content": "Yes.", **written}
     response = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
     request = {"model": "m", "messages": [{"role": "user", "content": "Really?"}]}
     result = dragoman.join(request, response, dialect=dialect)

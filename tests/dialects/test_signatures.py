@@ -78,8 +78,8 @@ def test_a_signature_arrives_in_flight(what: str, source: str, target: str) -> N
         ).document
     )
     assert len(signature) == 1
-    said = dragoman.convert(data, source=source, target=target, facet="stream").document
-    collected = dragoman.collect(said, target).document
+    written = dragoman.convert(data, source=source, target=target, facet="stream").document
+    collected = dragoman.collect(written, target).document
     assert json.dumps(collected).count(json.dumps(signature[0])) == 1
 
 
@@ -126,8 +126,8 @@ def test_the_ai_sdk_signs_under_several_names(vendor: str, late: bool) -> None:
         {"type": "finish"},
     ]
     data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    said = dragoman.convert(data, source="vercel-ui", target="gemini", facet="stream")
-    assert signatures(dragoman.collect(said.document, "gemini").document) == ["c2ln"]
+    written = dragoman.convert(data, source="vercel-ui", target="gemini", facet="stream")
+    assert signatures(dragoman.collect(written.document, "gemini").document) == ["c2ln"]
     rest = dragoman.collect(data, "vercel-ui").document
     assert rest["parts"][0]["providerMetadata"] == signed["providerMetadata"]
     again = dragoman.convert(rest, source="vercel-ui", target="vercel-ui", facet="response")
@@ -146,8 +146,8 @@ def test_a_call_that_is_signed_too_late_is_noted() -> None:
         {"type": "finish"},
     ]
     data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    said = dragoman.convert(data, source="vercel-ui", target="gemini", facet="stream")
-    assert "reasoning.signature" in [loss.what for loss in said.losses]
+    written = dragoman.convert(data, source="vercel-ui", target="gemini", facet="stream")
+    assert "reasoning.signature" in [loss.what for loss in written.losses]
 
 
 @pytest.mark.parametrize("vendor", ["google", "vertex", "googleVertex"])

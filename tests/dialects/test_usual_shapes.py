@@ -21,7 +21,7 @@ def text(words: str) -> Json:
     return {"block": "text", "text": words}
 
 
-def answer(call_id: str) -> Json:
+def reply(call_id: str) -> Json:
     result = {"block": "tool-result", "call_id": call_id, "content": [text("14 C")]}
     return {"role": "tool", "content": [result]}
 
@@ -32,12 +32,12 @@ TREE: Json = {
         {"role": "system", "content": [text("Be brief.")]},
         {"role": "user", "content": [text("Hi")]},
         {"role": "assistant", "content": [text("Hello."), *CALLS]},
-        answer("c1"),
-        answer("c2"),
+        reply("c1"),
+        reply("c2"),
         {"role": "assistant", "content": [text("It is 14 C.")]},
         {"role": "user", "content": [text("Again.")]},
         {"role": "assistant", "content": [{**CALLS[0], "id": "c3"}]},
-        answer("c3"),
+        reply("c3"),
     ],
     "tools": [{"name": "f", "schema": {"type": "object", "properties": {}}}],
     "params": {"max_tokens": 100},
@@ -49,7 +49,7 @@ CAREFUL = {
     ),
     "gemini": ("write_turn", "write_part", "write_text", "write_call", "finish"),
     "openai-chat": ("sort_blocks", "write_content", "write_parts", "write_call"),
-    "openai-responses": ("write_message", "write_results", "write_said"),
+    "openai-responses": ("write_message", "write_results", "write_message_item"),
 }  # fmt: skip
 
 

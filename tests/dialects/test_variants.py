@@ -21,7 +21,7 @@ def stream(*chunks: dict[str, Any]) -> bytes:
     return b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in chunks) + b"data: [DONE]\n\n"
 
 
-def said(delta: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+def heard_text(delta: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
     return {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
@@ -93,15 +93,15 @@ def test_a_detail_that_nobody_knows_stays() -> None:
 
 
 SIGNED = stream(
-    said({"role": "assistant", "content": "", "reasoning": "Hm", "reasoning_details": [
+    heard_text({"role": "assistant", "content": "", "reasoning": "Hm", "reasoning_details": [
         {"type": "reasoning.text", "text": "Hm", "format": "anthropic-claude-v1", "index": 0}]}),
-    said({"content": "", "reasoning": ".", "reasoning_details": [
+    heard_text({"content": "", "reasoning": ".", "reasoning_details": [
         {"type": "reasoning.text", "text": ".", "format": "anthropic-claude-v1", "index": 0}]}),
-    said({"content": "", "reasoning_details": [
+    heard_text({"content": "", "reasoning_details": [
         {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0,
          "signature": "s"}]}),
-    said({"content": "Hi"}),
-    said({}, "stop", provider="Anthropic"),
+    heard_text({"content": "Hi"}),
+    heard_text({}, "stop", provider="Anthropic"),
 )  # fmt: skip
 
 
@@ -121,7 +121,9 @@ def test_a_signed_reasoning_in_flight() -> None:
 
 def test_what_groq_counts_in_its_own_corner() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
-    data = stream(said({"content": "Hi"}), said({}, "stop", x_groq={"id": "r", "usage": usage}))
+    data = stream(
+        heard_text({"content": "Hi"}), heard_text({}, "stop", x_groq={"id": "r", "usage": usage})
+    )
     transcoder = Transcoder("groq", "openai-chat")
     transcoder.feed(data)
     assert transcoder.document is not None
@@ -131,7 +133,9 @@ def test_what_groq_counts_in_its_own_corner() -> None:
 
 @pytest.mark.parametrize("choices", [{}, {"choices": []}])
 def test_why_a_stream_of_groq_broke_off(choices: dict[str, Any]) -> None:
-    data = stream(said({"content": "Hi"}), {"id": "1", **choices, "x_groq": {"error": "too slow"}})
+    data = stream(
+        heard_text({"content": "Hi"}), {"id": "1", **choices, "x_groq": {"error": "too slow"}}
+    )
     transcoder = Transcoder("groq", "anthropic-messages")
     assert b"too slow" in transcoder.feed(data) + transcoder.close()
     assert transcoder.response.failure is not None
@@ -140,14 +144,14 @@ def test_why_a_stream_of_groq_broke_off(choices: dict[str, Any]) -> None:
 
 def test_a_turn_without_reasoning_says_so_to_deepseek() -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-    said = {"role": "assistant", "content": None, "tool_calls": calls}
+    heard_text = {"role": "assistant", "content": None, "tool_calls": calls}
     asked = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
-    answer = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
-    grown = join(asked, answer, dialect="deepseek").document
-    assert grown["messages"][1] == said | {"reasoning_content": ""}
-    reasoning = {**said, "reasoning_content": "Hm."}
-    answer["choices"][0]["message"] = reasoning
-    grown = join(asked, answer, dialect="deepseek").document
+    reply = {"choices": [{"index": 0, "message": heard_text, "finish_reason": "tool_calls"}]}
+    grown = join(asked, reply, dialect="deepseek").document
+    assert grown["messages"][1] == heard_text | {"reasoning_content": ""}
+    reasoning = {**heard_text, "reasoning_content": "Hm."}
+    reply["choices"][0]["message"] = reasoning
+    grown = join(asked, reply, dialect="deepseek").document
     assert grown["messages"][1] == reasoning
 
 
@@ -175,15 +179,15 @@ def test_a_recording_needs_no_format_at_llama_cpp() -> None:
         read(request, "openai-chat")
 
 
-@pytest.mark.parametrize(("total", "answer"), [(334, 322), (14, 2)])
-def test_the_total_tells_how_xai_counts(total: int, answer: int) -> None:
+@pytest.mark.parametrize(("total", "reply"), [(334, 322), (14, 2)])
+def test_the_total_tells_how_xai_counts(total: int, reply: int) -> None:
     usage = {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": total}
     usage["completion_tokens_details"] = {"reasoning_tokens": 1 if total == 14 else 320}  # type: ignore[assignment]
     doc = {"choices": [], "usage": usage}
     tree = read(doc, "xai", facet="response")
     assert isinstance(tree, Response)
     assert tree.usage is not None
-    assert tree.usage.output_total == answer
+    assert tree.usage.output_total == reply
     assert dialects.get("xai").write(tree, Ledger()) == {**doc}
 
 

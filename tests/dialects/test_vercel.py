@@ -52,7 +52,7 @@ def test_from_version_to_version(version: str, tree: Request) -> None:
     """What one version wrote, another takes over and says its losses; and the way home is exact."""
     document = dialects.get("vercel-model").write(placed(tree, ""), Ledger())
     case = Document("", "vercel-model", "", "request", False, document)
-    testing.home(case, version)
+    testing.same(case, version)
     log, speaker = Ledger(), dialects.get(version)
     read = dialects.get("vercel-model").read(document, "request")
     back = speaker.read(speaker.write(read, log), "request")

@@ -152,10 +152,10 @@ def streams(dialect: str) -> list[Written]:
 
 def streamed(document: Document, dialect: str) -> Written:
     transcoder = Transcoder(document.dialect, dialect)
-    said = transcoder.feed(decompose(document.body, document.dialect)) + transcoder.close()
+    spelled = transcoder.feed(decompose(document.body, document.dialect)) + transcoder.close()
     frames = framer("sse")
-    parts = [json.loads(data) for _, data in (*frames.feed(said), *frames.close())]
-    tree = read(collect(said, dialect).document, dialect, facet="response")
+    parts = [json.loads(data) for _, data in (*frames.feed(spelled), *frames.close())]
+    tree = read(collect(spelled, dialect).document, dialect, facet="response")
     assert isinstance(tree, Response)
     body: dict[str, Any] = {"parts": parts, "text": "", "calls": []}
     if tree.failure is not None:
@@ -184,11 +184,11 @@ def test_the_sdk_learns_of_every_cut(dialect: str) -> None:
             continue
         for number, data in enumerate(cuts(source)):
             transcoder = Transcoder(source, dialect)
-            said = transcoder.feed(data) + transcoder.close()
+            spelled = transcoder.feed(data) + transcoder.close()
             failure = transcoder.response.failure
             assert failure is not None
             frames = framer("sse")
-            parts = [json.loads(data) for _, data in (*frames.feed(said), *frames.close())]
+            parts = [json.loads(data) for _, data in (*frames.feed(spelled), *frames.close())]
             body = {"parts": parts, "text": "", "calls": [], "error": failure.message}
             given.append(Written(f"{source} > {dialect}, cut {number}", "stream", body))
     assert len(given) > 200

@@ -2,7 +2,7 @@
 
 What we write is read by the SDK of each version, as ``useChat`` reads it: its schema must accept
 every chunk, and the message that it holds in the end must be the one that we say it is. What its
-own server side sends is read by us, and must be the same message and the right answer elsewhere.
+own server side sends is read by us, and must be the same message and the right reply elsewhere.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def ask(version: int, way: str, given: list[Any]) -> list[Any]:
         timeout=300,
     )
     assert run.returncode == 0, run.stderr.decode()[-2000:]
-    answers: list[Any] = json.loads(run.stdout)
-    assert len(answers) == len(given)
-    return answers
+    replies: list[Any] = json.loads(run.stdout)
+    assert len(replies) == len(given)
+    return replies
 
 
 def shown(data: bytes, source: str) -> bytes:
@@ -62,8 +62,8 @@ def shown(data: bytes, source: str) -> bytes:
 
 
 def sse(*chunks: Json) -> bytes:
-    said = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
-    return said + b"data: [DONE]\n\n"
+    written = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    return written + b"data: [DONE]\n\n"
 
 
 def chunks_of(data: bytes) -> list[Json]:
@@ -106,17 +106,17 @@ def disagreements(version: int, streams: dict[str, bytes]) -> list[str]:
     """Streams of which the SDK and we make something else, and what the SDK refuses of them."""
     seen = ask(version, "read", [data.decode() for data in streams.values()])
     out: list[str] = []
-    for (name, data), said in zip(streams.items(), seen, strict=True):
+    for (name, data), written in zip(streams.items(), seen, strict=True):
         ours = dragoman.collect(data, UI).document
-        if said["refused"]:
-            out.append(f"{name}: refused {said['refused']}")
+        if written["refused"]:
+            out.append(f"{name}: refused {written['refused']}")
         elif ours.get("type") == "error":
-            if said["errors"] != [ours["errorText"]]:
-                out.append(f"{name}: {said['errors']} instead of {ours['errorText']!r}")
-        elif said["errors"]:
-            out.append(f"{name}: {said['errors']}")
-        elif comparable(said["message"], version) != comparable(ours, version):
-            out.append(f"{name}:\n  SDK  {said['message']}\n  ours {ours}")
+            if written["errors"] != [ours["errorText"]]:
+                out.append(f"{name}: {written['errors']} instead of {ours['errorText']!r}")
+        elif written["errors"]:
+            out.append(f"{name}: {written['errors']}")
+        elif comparable(written["message"], version) != comparable(ours, version):
+            out.append(f"{name}:\n  SDK  {written['message']}\n  ours {ours}")
     return out
 
 
@@ -135,9 +135,9 @@ def test_the_sdk_reads_every_answer_of_the_corpus(version: int) -> None:
 
 def flown(tree: Response) -> bytes:
     log = Ledger()
-    writer = dialects.get(UI).stream_writer(log, home=False)
-    said = [writer.write(event) for event in decompose(tree) if not isinstance(event, End)]
-    return b"".join(said) + writer.end(dialects.get(UI).write(tree, log))
+    writer = dialects.get(UI).stream_writer(log, same=False)
+    written = [writer.write(event) for event in decompose(tree) if not isinstance(event, End)]
+    return b"".join(written) + writer.end(dialects.get(UI).write(tree, log))
 
 
 @versions
@@ -169,13 +169,13 @@ def test_the_sdk_learns_of_every_failure(version: int) -> None:
     for document in ANSWERS:
         data = dragoman.decompose(document.body, document.dialect)
         transcoder = Transcoder(document.dialect, UI)
-        said = transcoder.feed(data[: len(data) // 2])
+        written = transcoder.feed(data[: len(data) // 2])
         if not transcoder.ended:
-            streams.append(said + transcoder.fail(failure))
+            streams.append(written + transcoder.fail(failure))
     assert len(streams) > 100
-    for said in ask(version, "read", [data.decode() for data in streams]):
-        assert not said["refused"]
-        assert said["errors"] == ["The line is dead."]
+    for written in ask(version, "read", [data.decode() for data in streams]):
+        assert not written["refused"]
+        assert written["errors"] == ["The line is dead."]
 
 
 @versions
@@ -187,26 +187,26 @@ def test_the_sdk_learns_of_every_cut(version: int) -> None:
         for data in cuts(source)
     ]
     assert len(streams) > 200
-    for said in ask(version, "read", [data.decode() for data in streams]):
-        assert not said["refused"]
-        assert len(said["errors"]) == 1
+    for written in ask(version, "read", [data.decode() for data in streams]):
+        assert not written["refused"]
+        assert len(written["errors"]) == 1
 
 
 def shown_when_cut(data: bytes, source: str) -> bytes:
     transcoder = Transcoder(source, UI)
-    said = transcoder.feed(data) + transcoder.close()
+    written = transcoder.feed(data) + transcoder.close()
     assert transcoder.response.failure is not None
-    return said
+    return written
 
 
 @versions
 def test_the_sdk_can_refuse(version: int) -> None:
     bad = sse({"type": "start"}, {"type": "text-start", "id": 5}, {"type": "nonsense"})
-    (said,) = ask(version, "read", [bad.decode()])
-    assert len(said["refused"]) == 2
+    (written,) = ask(version, "read", [bad.decode()])
+    assert len(written["refused"]) == 2
     broken = sse({"type": "start"}, {"type": "text-delta", "id": "1", "delta": "Hi"})
-    (said,) = ask(version, "read", [broken.decode()])
-    assert len(said["errors"]) == 1
+    (written,) = ask(version, "read", [broken.decode()])
+    assert len(written["errors"]) == 1
 
 
 # -- messages as useChat keeps them ---------------------------------------------------------
@@ -356,9 +356,9 @@ def test_what_the_provider_runs_is_nobody_elses_work() -> None:
     data = dragoman.decompose(body, UI)
     for target in ("openai-chat", "anthropic-messages", "openai-responses"):
         transcoder = Transcoder(UI, target, now=0)
-        said = transcoder.feed(data) + transcoder.close()
-        assert b'"add"' not in said
-        assert b"Found." in said
+        written = transcoder.feed(data) + transcoder.close()
+        assert b'"add"' not in written
+        assert b"Found." in written
         assert [x.what for x in transcoder.losses if x.what == "hosted"] == ["hosted", "hosted"]
 
 
@@ -496,8 +496,8 @@ def test_an_abort_is_no_answer() -> None:
     data = sse({"type": "start"}, *TEXT, {"type": "abort", "reason": "gone"})
     for target in ("openai-chat", "anthropic-messages", "openai-responses"):
         transcoder = Transcoder(UI, target, now=0)
-        said = transcoder.feed(data) + transcoder.close()
-        assert b"aborted: gone" in said
+        written = transcoder.feed(data) + transcoder.close()
+        assert b"aborted: gone" in written
         assert transcoder.response.failure is not None
 
 
@@ -585,8 +585,8 @@ def test_both_read_the_same_of_what_the_sdk_sends(made: tuple[int, dict[str, byt
 
 def became(data: bytes, target: str) -> Json:
     transcoder = Transcoder(UI, target, now=0)
-    said = transcoder.feed(data) + transcoder.close()
-    return dragoman.collect(said, target).document
+    written = transcoder.feed(data) + transcoder.close()
+    return dragoman.collect(written, target).document
 
 
 def test_the_stream_of_the_sdk_is_the_right_chat(made: tuple[int, dict[str, bytes]]) -> None:
@@ -633,8 +633,8 @@ def test_the_stream_of_the_sdk_is_the_right_message(made: tuple[int, dict[str, b
 
 def test_the_stream_of_the_sdk_is_the_right_response(made: tuple[int, dict[str, bytes]]) -> None:
     got = {name: became(data, "openai-responses") for name, data in made[1].items()}
-    said, called = got["call"]["output"]
-    assert said["content"][0]["text"] == "It is 5."
+    written, called = got["call"]["output"]
+    assert written["content"][0]["text"] == "It is 5."
     assert (called["call_id"], called["name"], called["arguments"]) == ("call_1", "add", '{"a":2}')
     (cited,) = got["sources"]["output"][0]["content"][0]["annotations"]
     assert cited["url"] == "https://example.org/a"

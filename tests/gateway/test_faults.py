@@ -36,7 +36,7 @@ from hostile import (
     endless,
     wire,
 )
-from talks import EXPECTED, replies, request_of, said
+from talks import EXPECTED, replies, request_of, written
 
 PAIRS = (
     ("anthropic-messages", "openai-chat"),
@@ -92,14 +92,14 @@ def outcome(reply: Reply, door: str, stream: bool) -> tuple[bool, str]:
         assert isinstance(tree, Failure)
         return False, wrong if tree.message else "an error without a message"
     if not stream:
-        found = said(json.loads(reply.body), door)
+        found = written(json.loads(reply.body), door)
     else:
         flow = dragoman.Transcoder(door, door)
         flow.feed(reply.body)
         flow.close()
         if flow.response.failure is not None:
             return False, wrong
-        found = said(flow.document, door)
+        found = written(flow.document, door)
     return True, wrong or ("" if found == EXPECTED else f"another reply: {found}")
 
 
@@ -169,7 +169,7 @@ def test_keep_alive_before_the_first_token(server: Hostile) -> None:
             line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
             line.request("POST", path_of(door, True), body_of(door, True))
             response = line.getresponse()
-            first = response.read(10)  # before the upstream has said anything
+            first = response.read(10)  # before the upstream has written anything
             server.proceed()
             heard = Reply(200, {}, first + response.read())
             line.close()

@@ -190,7 +190,7 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def said(items: list[dict[str, Any]]) -> str:
+def written(items: list[dict[str, Any]]) -> str:
     return str(items[-1]["content"][0]["text"])
 
 
@@ -209,7 +209,7 @@ def test_a_freeform_tool_stays_freeform(behind: Behind, stream: bool) -> None:
         assert (call["type"], call["name"]) == ("custom_tool_call", "apply_patch")
         assert call["input"] == PATCH
         done = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "Done"}
-        assert said(codex.say(done)) == "Patched."
+        assert written(codex.say(done)) == "Patched."
     (told,) = calls_of(model.asked[-1])
     assert told.arguments == PATCH
     assert len(results_of(model.asked[-1])) == 1
@@ -223,7 +223,7 @@ def test_a_tool_in_a_namespace(behind: Behind, stream: bool) -> None:
         assert (call["type"], call["name"], call["namespace"]) == ("function_call", "get", "crm")
         assert json.loads(call["arguments"]) == {"id": "7"}
         done = {"type": "function_call_output", "call_id": call["call_id"], "output": "Ada"}
-        assert said(codex.say(done)) == "Ada."
+        assert written(codex.say(done)) == "Ada."
     assert len(results_of(model.asked[-1])) == 1
 
 
@@ -241,6 +241,6 @@ def test_a_search_for_tools_that_the_client_runs(behind: Behind, stream: bool) -
         (call,) = codex.say(found)
         assert (call["type"], call["name"], call["namespace"]) == ("function_call", "get", "crm")
         done = {"type": "function_call_output", "call_id": call["call_id"], "output": "Ada"}
-        assert said(codex.say(done)) == "Ada."
+        assert written(codex.say(done)) == "Ada."
     assert len(calls_of(model.asked[-1])) == 2
     assert len(results_of(model.asked[-1])) == 2

@@ -146,9 +146,9 @@ def test_routes_fall_back_and_show_the_name_that_was_asked_for() -> None:
         status, reply, _ = ask(url, {**ASKED, "model": "s"})
         assert (status, reply["model"], model.asked[-1].model) == (200, "s", "other")
         body = json.dumps({**ASKED, "model": "s", "stream": True}).encode()
-        said = post(url, CHAT, body).body
-        assert b'"model":"s"' in said
-        assert b"other" not in said
+        written = post(url, CHAT, body).body
+        assert b'"model":"s"' in written
+        assert b"other" not in written
         assert ask(url, {**ASKED, "model": "b"})[0] == 503
         assert ask(url, {**ASKED, "model": "x"})[0] == 404
 
@@ -178,9 +178,9 @@ def test_losses_are_in_headers_and_can_be_refused() -> None:
         assert "dropped logit_bias" in headers["x-dragoman-losses"]
         ledger = json.loads(headers["x-dragoman-ledger"])
         assert any(loss["what"] == "logit_bias" for loss in ledger)
-        said = post(url, CHAT, json.dumps({**asked, "stream": True}).encode())
-        assert b": x-dragoman-losses: " in said.body
-        assert b"dropped stream" not in said.body
+        written = post(url, CHAT, json.dumps({**asked, "stream": True}).encode())
+        assert b": x-dragoman-losses: " in written.body
+        assert b"dropped stream" not in written.body
     with chain("anthropic-messages", {"text": "Hi"}, fail_on=("dropped",)) as (url, model):
         status, error, _ = ask(url, asked)
         assert status == 422
@@ -279,11 +279,15 @@ def signed() -> Iterator[tuple[str, Model, list[Any]]]:
         "messages": [{"role": "user", "content": "Hi"}],
     }  # fmt: skip
     with chain("openai-responses", reply, {"text": "Done."}) as (url, model):
-        _, said, _ = ask(url, asked, "/v1/messages")
-        result = {"type": "tool_result", "tool_use_id": said["content"][-1]["id"], "content": "1"}
+        _, written, _ = ask(url, asked, "/v1/messages")
+        result = {
+            "type": "tool_result",
+            "tool_use_id": written["content"][-1]["id"],
+            "content": "1",
+        }
         history = [
             *asked["messages"],
-            {"role": "assistant", "content": said["content"]},
+            {"role": "assistant", "content": written["content"]},
             {"role": "user", "content": [result]},
         ]
         yield url, model, [asked, history]

@@ -85,7 +85,7 @@ RESPONSE = placed(
 Mutation = Callable[[Any], Any]
 
 
-def said(tree: Any, number: int, change: Mutation) -> Any:
+def heard_text(tree: Any, number: int, change: Mutation) -> Any:
     """The tree with the content of one message changed."""
     messages = list(tree.messages)
     message = messages[number]
@@ -98,19 +98,21 @@ def block(number: int, place: int, **fields: Any) -> Mutation:
         blocks[place] = replace(blocks[place], **fields)
         return blocks
 
-    return lambda tree: said(tree, number, change)
+    return lambda tree: heard_text(tree, number, change)
 
 
 def without(number: int, place: int) -> Mutation:
-    return lambda tree: said(tree, number, lambda b: b[:place] + b[place + 1 :])
+    return lambda tree: heard_text(tree, number, lambda b: b[:place] + b[place + 1 :])
 
 
 def joined(tree: Any) -> Any:
-    return said(tree, 2, lambda b: [b[0], replace(b[1], text=f"{b[1].text} {b[2].text}"), *b[3:]])
+    return heard_text(
+        tree, 2, lambda b: [b[0], replace(b[1], text=f"{b[1].text} {b[2].text}"), *b[3:]]
+    )
 
 
 def swapped(tree: Any) -> Any:
-    return said(tree, 2, lambda b: [b[0], b[2], b[1], *b[3:]])
+    return heard_text(tree, 2, lambda b: [b[0], b[2], b[1], *b[3:]])
 
 
 def merged(tree: Any) -> Any:
@@ -185,7 +187,7 @@ MUTATIONS: dict[str, tuple[Tree, Mutation, Loss]] = {
     "a tool did not fail": (
         REQUEST, block(4, 0, is_error=None),
         Loss("dropped", "tool_result.error", "/messages/4/content/0", "")),
-    "what a tool said is gone": (
+    "what a tool heard_text is gone": (
         REQUEST, block(3, 0, content=()),
         Loss("dropped", "tool_result.content", "/messages/3/content/0/content/0", "")),
     "two messages are one": (
@@ -228,7 +230,7 @@ MUTATIONS: dict[str, tuple[Tree, Mutation, Loss]] = {
     "it ended otherwise": (
         RESPONSE, spoken(stop=Stop("length")),
         Loss("approximated", "stop.reason", "/candidates/0", "")),
-    "nothing was said": (
+    "nothing was heard_text": (
         RESPONSE, spoken(message=Message("assistant")),
         Loss("dropped", "content.role", "/candidates/0/message/content/0", "")),
 }  # fmt: skip

@@ -50,15 +50,15 @@ def test_a_long_text_is_shown_where_it_differs() -> None:
 
 
 def test_the_order_of_keys_is_a_difference() -> None:
-    said = difference({"b": 1, "a": 1}, {"a": 1, "b": 1})
-    assert said == "/: keys in another order: a, b -> b, a"
+    written = difference({"b": 1, "a": 1}, {"a": 1, "b": 1})
+    assert written == "/: keys in another order: a, b -> b, a"
 
 
 def test_it_is_short_however_much_differs() -> None:
-    said = difference({"m": [{"t": LONG + str(n)} for n in range(500)]}, {"m": ["x"] * 500})
-    assert said.count("\n") == testing.SHOWN
-    assert said.endswith("... and 488 more")
-    assert len(said) < 3000
+    written = difference({"m": [{"t": LONG + str(n)} for n in range(500)]}, {"m": ["x"] * 500})
+    assert written.count("\n") == testing.SHOWN
+    assert written.endswith("... and 488 more")
+    assert len(written) < 3000
 
 
 def test_trees_differ_by_their_fields() -> None:
@@ -106,13 +106,13 @@ def test_laws_that_fail_print_the_places() -> None:
     anthropic: Document = next(
         d for d in CASE.documents if (d.dialect, d.facet) == ("anthropic-messages", "request")
     )
-    for said, place in (
+    for written, place in (
         (broken(testing.identity, CHAT), "/messages/1/content/1/arguments: "),
         (
             broken(testing.pair, CASE, anthropic, "openai-chat"),
             "/tool_calls/0/function/arguments: ",
         ),
     ):
-        assert place in said
-        assert '-> "{}"' in said
-        assert said.count("\n") <= testing.SHOWN
+        assert place in written
+        assert '-> "{}"' in written
+        assert written.count("\n") <= testing.SHOWN

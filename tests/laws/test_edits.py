@@ -19,8 +19,8 @@ def claude(*messages: Any, **settings: Any) -> Any:
     return {"model": "claude-sonnet-4-5", "max_tokens": 4096, "messages": [*messages], **settings}
 
 
-def text(said: str, **more: Any) -> Any:
-    return {"type": "text", "text": said, **more}
+def text(written: str, **more: Any) -> Any:
+    return {"type": "text", "text": written, **more}
 
 
 def image(data: str = PIXEL, **more: Any) -> Any:
@@ -163,7 +163,7 @@ ASKED_TWICE = {
         {"role": "user", "content": "Oslo?"},
         *(
             turn
-            for name, said in (("call_a", "rain"), ("call_b", "snow"))
+            for name, written in (("call_a", "rain"), ("call_b", "snow"))
             for turn in (
                 {
                     "role": "assistant",
@@ -175,7 +175,7 @@ ASKED_TWICE = {
                         }
                     ],
                 },
-                {"role": "tool", "tool_call_id": name, "content": said},
+                {"role": "tool", "tool_call_id": name, "content": written},
             )
         ),
     ],

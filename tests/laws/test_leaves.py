@@ -78,16 +78,18 @@ def test_a_leaf_that_a_writer_drops_is_missed() -> None:
         result = turned(document, target)
         if result is None:
             continue
-        said = [leaf for leaf in leaves.walk(document.body) if not leaves.is_silent(leaf)]
-        texts = {leaf.value for leaf in said if isinstance(leaf.value, str) and len(leaf.value) > 3}
-        numbers = {leaf.value for leaf in said if isinstance(leaf.value, int | float)} - {0}
+        written = [leaf for leaf in leaves.walk(document.body) if not leaves.is_silent(leaf)]
+        texts = {
+            leaf.value for leaf in written if isinstance(leaf.value, str) and len(leaf.value) > 3
+        }
+        numbers = {leaf.value for leaf in written if isinstance(leaf.value, int | float)} - {0}
         for leaf in list(leaves.walk(result.document)):
             if leaves.is_key(leaf) or leaf.key in leaves.STRUCTURE or leaves.counts(leaf):
                 continue
             if leaf.value not in texts and leaf.value not in numbers:
                 continue
             if leaf.value in leaves.MEANT or leaves.plain(leaf.key) in leaves.NAMES:
-                continue  # another word for the same, or a name that is said more than once
+                continue  # another word for the same, or a name that is written more than once
             asked += 1
             cut = without(result.document, leaf.path)
             noticed += bool(leaves.unaccounted(document.body, cut, result.losses))
@@ -98,7 +100,7 @@ def test_a_leaf_that_a_writer_drops_is_missed() -> None:
 def test_a_loss_that_is_not_told_is_missed() -> None:
     """Nearly every loss that drops something is needed: without it, a leaf is unaccounted for.
 
-    The others tell of what is said twice (a reasoning item that is dropped had an id), or of a name
+    Others tell of what is there twice (a reasoning item that is dropped had an id), or of a name
     that was empty. Codes that speak of no scalar (``COVERS`` gives them no key) are not asked.
     """
     asked = noticed = 0

@@ -58,7 +58,7 @@ def test_a_strange_key_comes_back_or_is_reported(dialect: str) -> None:
 
 
 def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ``keep``, nearly every strange key is lost, at home and elsewhere."""
+    """Without ``keep``, nearly every strange key is lost, in the same dialect and elsewhere."""
     monkeypatch.setattr(Dialect, "keep", lambda *_, **__: None)
     found = list(documents("openai-chat"))[:200]
     for target in ("openai-chat", "anthropic-messages"):
@@ -225,15 +225,15 @@ def test_an_unknown_key_of_an_old_function() -> None:
 def test_an_answer_that_does_not_say_its_role(key: str, value: object) -> None:
     """As some servers write it. (Not a case: in a stream, the role is always said.)"""
     message = {"content": "Well.", key: value}
-    answer = {
+    reply = {
         "id": "1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
     }  # fmt: skip
-    same = convert(answer, source="openai-chat", target="openai-chat", facet="response")
-    assert same.document == answer
+    same = convert(reply, source="openai-chat", target="openai-chat", facet="response")
+    assert same.document == reply
     for target in ("anthropic-messages", "openai-responses", "gemini", "bedrock-converse"):
-        other = convert(answer, source="openai-chat", target=target, facet="response")
-        assert not leaves.unaccounted(answer, other.document, other.losses)
+        other = convert(reply, source="openai-chat", target=target, facet="response")
+        assert not leaves.unaccounted(reply, other.document, other.losses)
 
 
 USER = {"role": "user", "content": "Hi"}

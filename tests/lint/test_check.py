@@ -79,7 +79,7 @@ def reasoning(**more: Any) -> Any:
     return {"type": "reasoning", "id": "rs_1", "summary": [], **more}
 
 
-def said(kind: str) -> Any:
+def written(kind: str) -> Any:
     return {"role": "assistant", "content": [{"type": kind, "text": "Ho"}]}
 
 
@@ -455,7 +455,7 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
     ),
     # -- Responses: items
     (RESPONSES, [{"content": "x"}], {}, [("malformed", "/input/0")]),
-    (RESPONSES, [said("input_text")], {}, [("content-role", "/input/0/content/0/type")]),
+    (RESPONSES, [written("input_text")], {}, [("content-role", "/input/0/content/0/type")]),
     (RESPONSES, [item("a")], {}, [("unanswered-call", "/input/0")]),
     (RESPONSES, [output("a")], {}, [("orphan-result", "/input/0")]),
     (RESPONSES, [output("a"), item("a")], {}, [("orphan-result", "/input/0")]),

@@ -32,7 +32,7 @@ def user(*content: Any) -> Any:
     return {"role": "user", "content": content[0] if len(content) == 1 else list(content)}
 
 
-def said(*content: Any) -> Any:
+def written(*content: Any) -> Any:
     return {"role": "assistant", "content": content[0] if len(content) == 1 else list(content)}
 
 
@@ -96,8 +96,8 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (
         "answer-orphan-calls",
         ANTHROPIC,
-        [user("Hi"), said([use("a"), use("b")]), user([result("a")])],
-        [user("Hi"), said([use("a"), use("b")]), user([result("a"), failed("b")])],
+        [user("Hi"), written([use("a"), use("b")]), user([result("a")])],
+        [user("Hi"), written([use("a"), use("b")]), user([result("a"), failed("b")])],
         ["invented tool_result"],
     ),
     (
@@ -123,15 +123,15 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (  # the text stays in the turn of the result that was there
         "answer-orphan-calls",
         ANTHROPIC,
-        [said([use("a"), use("b")]), user([result("a"), text("So?")])],
-        [said([use("a"), use("b")]), user([result("a"), failed("b"), text("So?")])],
+        [written([use("a"), use("b")]), user([result("a"), text("So?")])],
+        [written([use("a"), use("b")]), user([result("a"), failed("b"), text("So?")])],
         ["invented tool_result"],
     ),
     (
         "drop-orphan-results",
         ANTHROPIC,
-        [user("Hi"), said("Ho"), user([result("a"), text("So?")])],
-        [user("Hi"), said("Ho"), user("So?")],
+        [user("Hi"), written("Ho"), user([result("a"), text("So?")])],
+        [user("Hi"), written("Ho"), user("So?")],
         ["dropped tool_result"],
     ),
     (
@@ -156,15 +156,15 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (  # in the Responses API, a call may be anywhere before
         "drop-orphan-results",
         RESPONSES,
-        [item("a"), user("Hi"), said("Ho"), output("a"), output("b")],
-        [item("a"), user("Hi"), said("Ho"), output("a")],
+        [item("a"), user("Hi"), written("Ho"), output("a"), output("b")],
+        [item("a"), user("Hi"), written("Ho"), output("a")],
         ["dropped tool_result"],
     ),
     (
         "results-first",
         ANTHROPIC,
-        [said([use("a"), use("b")]), user([text("So?"), result("b"), result("a")])],
-        [said([use("a"), use("b")]), user([result("a"), result("b"), text("So?")])],
+        [written([use("a"), use("b")]), user([text("So?"), result("b"), result("a")])],
+        [written([use("a"), use("b")]), user([result("a"), result("b"), text("So?")])],
         ["moved message.position", "moved message.position"],
     ),
     (  # a group that stands where it should is left in its order
@@ -177,29 +177,29 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (
         "results-first",
         CHAT,
-        [calls(call("a")), user("Well?"), said("Wait."), tool("a")],
-        [calls(call("a")), tool("a"), user("Well?"), said("Wait.")],
+        [calls(call("a")), user("Well?"), written("Wait."), tool("a")],
+        [calls(call("a")), tool("a"), user("Well?"), written("Wait.")],
         ["moved message.position"],
     ),
     (
         "calls-last",
         ANTHROPIC,
-        [said([use("a"), text("Looking.")]), user([result("a")])],
-        [said([text("Looking."), use("a")]), user([result("a")])],
+        [written([use("a"), text("Looking.")]), user([result("a")])],
+        [written([text("Looking."), use("a")]), user([result("a")])],
         ["moved content.order"],
     ),
     (  # consecutive messages of the assistant are one turn
         "calls-last",
         ANTHROPIC,
-        [said([use("a")]), said("Looking."), user([result("a")])],
-        [said([text("Looking."), use("a")]), user([result("a")])],
+        [written([use("a")]), written("Looking."), user([result("a")])],
+        [written([text("Looking."), use("a")]), user([result("a")])],
         ["approximated message.boundary", "moved content.order"],
     ),
     (
         "drop-empty-text",
         ANTHROPIC,
-        [user([text(""), text("Hi")]), said([BLANK, use("a")]), user([result("a", "")])],
-        [user("Hi"), said([use("a")]), user([{"type": "tool_result", "tool_use_id": "a"}])],
+        [user([text(""), text("Hi")]), written([BLANK, use("a")]), user([result("a", "")])],
+        [user("Hi"), written([use("a")]), user([{"type": "tool_result", "tool_use_id": "a"}])],
         ["dropped text.empty", "dropped text.empty", "dropped text.empty"],
     ),
     (
@@ -212,16 +212,16 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (
         "drop-empty-messages",
         ANTHROPIC,
-        [user("Hi"), said(""), user([]), user([BLANK]), said("Ho")],
-        [user("Hi"), said("Ho")],
+        [user("Hi"), written(""), user([]), user([BLANK]), written("Ho")],
+        [user("Hi"), written("Ho")],
         ["dropped message.empty", "dropped message.empty", "dropped message.empty"],
     ),
     ("drop-empty-messages", ANTHROPIC, [user("")], [user("")], []),
     (
         "merge-same-role",
         ANTHROPIC,
-        [user("Hi"), user([text("there")]), said("Ho")],
-        [user(text("Hi"), text("there")), said("Ho")],
+        [user("Hi"), user([text("there")]), written("Ho")],
+        [user(text("Hi"), text("there")), written("Ho")],
         ["approximated message.boundary"],
     ),
     (
@@ -235,15 +235,15 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
         "dedupe-tool-ids",
         ANTHROPIC,
         [
-            said([use("a"), use("a")]),
+            written([use("a"), use("a")]),
             user([result("a", "1"), result("a", "2")]),
-            said([use("a")]),
+            written([use("a")]),
             user([result("a", "3")]),
         ],
         [
-            said([use("a"), use("a_2")]),
+            written([use("a"), use("a_2")]),
             user([result("a", "1"), result("a_2", "2")]),
-            said([use("a_3")]),
+            written([use("a_3")]),
             user([result("a_3", "3")]),
         ],
         ["renamed tool_call.id"] * 4,
@@ -251,8 +251,8 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (
         "legal-tool-ids",
         ANTHROPIC,
-        [said([use("functions.f:0")]), user([result("functions.f:0")])],
-        [said([use("functions_f_0_d6bdd4de32")]), user([result("functions_f_0_d6bdd4de32")])],
+        [written([use("functions.f:0")]), user([result("functions.f:0")])],
+        [written([use("functions_f_0_d6bdd4de32")]), user([result("functions_f_0_d6bdd4de32")])],
         ["renamed tool_call.id", "renamed tool_call.id"],
     ),
     (
@@ -273,13 +273,13 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
         "strip-foreign-reasoning",
         ANTHROPIC,
         [
-            said(
+            written(
                 {"type": "thinking", "thinking": "Hm.", "signature": "s"},
                 {"type": "thinking", "thinking": "Hm!", "signature": ""},
                 text("Ho"),
             )
         ],
-        [said({"type": "thinking", "thinking": "Hm.", "signature": "s"}, text("Ho"))],
+        [written({"type": "thinking", "thinking": "Hm.", "signature": "s"}, text("Ho"))],
         ["dropped reasoning"],
     ),
     (
@@ -306,8 +306,8 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
     (
         "trim-final-text",
         ANTHROPIC,
-        [user("Hi"), said("The answer is \n")],
-        [user("Hi"), said("The answer is")],
+        [user("Hi"), written("The answer is \n")],
+        [user("Hi"), written("The answer is")],
         ["approximated text.space"],
     ),
 ]
@@ -332,14 +332,14 @@ def test_every_pass_has_a_case() -> None:
 
 def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
     config = {"type": "enabled", "budget_tokens": 1024}
-    messages = [user("Hi"), said([use("a")]), user([result("a")])]
+    messages = [user("Hi"), written([use("a")]), user([result("a")])]
     more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
     doc = ask(ANTHROPIC, messages, **more, thinking=config)
     assert [problem.rule for problem in check(doc, ANTHROPIC)] == ["thinking-missing"]
     repaired = repair(doc, ANTHROPIC)
     assert repaired.document == ask(ANTHROPIC, messages, **more)
     assert [f"{loss.kind} {loss.what}" for loss in repaired.losses] == ["dropped thinking"]
-    kept = [said([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
+    kept = [written([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
     doc = ask(ANTHROPIC, [messages[0], *kept, messages[2]], **more, thinking=config)
     assert repair(doc, ANTHROPIC).document == doc
 
@@ -348,7 +348,7 @@ def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
     ("options", "messages", "rule", "loss"),
     [
         ({"tool_choice": {"type": "any"}}, [], "thinking-choice", "approximated tool_choice"),
-        ({}, [said("So")], "thinking-missing", "dropped thinking"),
+        ({}, [written("So")], "thinking-missing", "dropped thinking"),
     ],
 )
 def test_what_excludes_thinking_is_repaired(
@@ -369,7 +369,7 @@ def test_cache_marks_go_in_a_stated_order() -> None:
         ANTHROPIC,
         [
             user([text("1", **mark), text("2", **mark)]),
-            said([text("3", **mark), use("a", **mark)]),
+            written([text("3", **mark), use("a", **mark)]),
             user([{**result("a"), **mark}]),
         ],
         tools=[{"name": "f", "input_schema": {"type": "object"}, **mark}],
@@ -412,9 +412,9 @@ def test_what_is_broken_is_repaired() -> None:
         ANTHROPIC,
         [
             user([text(""), text("Hi")]),
-            said([use("a.1"), text("Looking."), use("b")]),
+            written([use("a.1"), text("Looking."), use("b")]),
             user([text("Well?"), result("b")]),
-            said(""),
+            written(""),
             user([result("gone", "2")]),
         ],
     )
@@ -432,7 +432,7 @@ def test_what_is_broken_is_repaired() -> None:
 
 
 def test_what_is_whole_is_left_alone() -> None:
-    doc = ask(CHAT, [user(""), user(""), said(""), calls(call("a", "")), tool("a")])
+    doc = ask(CHAT, [user(""), user(""), written(""), calls(call("a", "")), tool("a")])
     done = repair(doc, CHAT)
     assert done.document is doc
     assert done.losses == ()
@@ -447,7 +447,7 @@ def test_what_the_server_holds_is_not_missing() -> None:
 
 
 def test_a_history_may_wait_for_its_results() -> None:
-    history = [user("Hi"), said([use("a")])]
+    history = [user("Hi"), written([use("a")])]
     assert repair(history, ANTHROPIC, facet="messages").losses == ()
     assert repair(ask(ANTHROPIC, history), ANTHROPIC).losses != ()
 
@@ -478,7 +478,7 @@ texts = words.map(text)
 arguments = st.sampled_from(["{}", "", '{"a": 1,}', "{broken", '{"a": "b'])
 chat_messages = st.one_of(
     words.map(user),
-    words.map(said),
+    words.map(written),
     st.lists(st.builds(call, ids, arguments), min_size=1, max_size=3).map(lambda c: calls(*c)),
     st.builds(tool, ids, words),
     words.map(lambda w: {"role": "tool", "content": w}),
@@ -493,8 +493,8 @@ reasoning = st.sampled_from(
 marked = words.map(lambda w: text(w, cache_control={"type": "ephemeral"}))
 anthropic_messages = st.one_of(
     words.map(user),
-    words.map(said),
-    st.lists(texts | marked | ids.map(use) | reasoning, max_size=4).map(lambda c: said(list(c))),
+    words.map(written),
+    st.lists(texts | marked | ids.map(use) | reasoning, max_size=4).map(lambda c: written(list(c))),
     st.lists(texts | marked | st.builds(result, ids, words), max_size=4).map(
         lambda c: user(list(c)) | {"note": 1}
     ),
@@ -502,7 +502,7 @@ anthropic_messages = st.one_of(
 )
 items = st.one_of(
     words.map(user),
-    words.map(said),
+    words.map(written),
     st.builds(item, ids, arguments),
     st.builds(output, ids, words),
     st.sampled_from(

@@ -19,7 +19,7 @@ from upstream import Say, Upstream
 AGENT = places.ROOT / "examples" / "agent.py"
 MODELS = ["anthropic-messages:claude", "openai-responses:gpt", "openai-chat:local"]
 
-# What the vendors' own answers look like, each with a call or a text.
+# What the vendors' own replies look like, each with a call or a text.
 CLAUDE = {
     "id": "msg_01",
     "type": "message",
@@ -166,7 +166,7 @@ def test_002_the_agent_keeps_one_history_with_three_models(
     }
     assert history[-1] == {"role": "assistant", "content": "Seven ships."}
 
-    # OpenAI heard the answer to Anthropic's call, and not what only Anthropic can read.
+    # OpenAI heard the reply to Anthropic's call, and not what only Anthropic can read.
     heard = upstream.seen[1].document["input"]
     assert [i["call_id"] for i in heard if "call_id" in i] == ["toolu_01", "toolu_01"]
     assert "EqQBCkYIBxgC" not in upstream.seen[1].body.decode()

@@ -1,4 +1,4 @@
-"""Every API as the upstream, after a server that answers as no server should.
+"""Every API as the upstream, after a server that replies as no server should.
 
 What holds whatever comes: a response that is the one that was meant, or an error of ours; no cut
 response passes for a whole one; what came before a cut is delivered; nothing is sent twice unless
@@ -40,7 +40,7 @@ from hostile import (
     sized,
     wire,
 )
-from talks import ANSWER, EXPECTED, replies, request_of, said
+from talks import ANSWER, EXPECTED, replies, request_of, written
 
 Json: TypeAlias = Any
 CALLERS = ("anthropic-messages", "bedrock-converse", "gemini", "mistral", "openai-responses")
@@ -100,7 +100,7 @@ async def ask(model: Provider, caller: str, way: str) -> Outcome:
         stream = model.astream_request(asked)
         async for event in stream.raw() if way == "raw" else stream:
             outcome.events.append(event)
-        outcome.document = stream.answer.document
+        outcome.document = stream.reply.document
     except BaseException as error:
         outcome.error = error
     return outcome
@@ -141,7 +141,7 @@ def faults(outcome: Outcome, expected: str | int, way: str) -> Iterator[str]:
     if (
         outcome.is_whole
         and expected != UNSURE
-        and said(outcome.document, outcome.caller) != EXPECTED
+        and written(outcome.document, outcome.caller) != EXPECTED
     ):
         yield f"another response: {outcome.document}"
     if secret_in(error):
@@ -217,7 +217,7 @@ def ask_blocking(model: Provider, outcome: Outcome, way: str) -> None:
         else:
             stream = model.stream_request(request_of("openai-chat"))
             outcome.events += stream
-            outcome.document = stream.answer.document
+            outcome.document = stream.reply.document
     except BaseException as error:
         outcome.error = error
 
@@ -269,7 +269,7 @@ def test_what_came_before_a_cut_is_delivered(server: Hostile, name: str, cut: st
                         server.proceed()
             except BaseException as error:
                 outcome.error = error
-            no_answer(stream)
+            no_reply(stream)
         return outcome
 
     outcome = asyncio.run(asyncio.wait_for(run(), LIMIT))
@@ -278,22 +278,22 @@ def test_what_came_before_a_cut_is_delivered(server: Hostile, name: str, cut: st
     assert isinstance(outcome.error, ProviderError)
 
 
-def no_answer(stream: AsyncStream) -> None:
+def no_reply(stream: AsyncStream) -> None:
     with pytest.raises(dragoman.Unsupported, match="no response yet"):
-        _ = stream.answer
+        _ = stream.reply
 
 
 def first_frames(data: bytes, name: str) -> bytes:
     """A stream up to the frame that has the text."""
     framing = dialects.get(name).framing
     frames = framer(framing)
-    said = b""
+    written = b""
     for frame in [*frames.feed(data), *frames.close()]:
-        said += write_frame(framing, frame)
+        written += write_frame(framing, frame)
         if ANSWER.encode() in frame[1]:
             break
-    assert said != data
-    return said
+    assert written != data
+    return written
 
 
 def flushed(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ import dragoman
 from dragoman import dialects
 from dragoman.model import Failure, History, Request
 from dragoman.providers import Overloaded, Provider, ServerFailed
-from talks import EXPECTED, QUESTION, heard, replies, request_of, said, spoken
+from talks import EXPECTED, QUESTION, heard, replies, request_of, spoken, written
 from upstream import Say, Tell, Upstream, awkward
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
@@ -42,14 +42,14 @@ def provider(upstream: Upstream, target: str, caller: str) -> Provider:
 @pytest.mark.parametrize(("caller", "target"), pairs)
 def test_a_whole_request_and_its_reply(caller: str, target: str) -> None:
     with Upstream(replies(target)) as upstream, provider(upstream, target, caller) as model:
-        answer = model.request(request_of(caller))
+        reply = model.request(request_of(caller))
         sent = upstream.seen[0].document
     assert heard(sent, target) == [QUESTION]
     assert not sent.get("stream")
     tree = dragoman.read(sent, target)
     assert isinstance(tree, Request)
     assert [tool.name for tool in tree.tools or ()] == ["look"]
-    assert said(answer.document, caller) == EXPECTED
+    assert written(reply.document, caller) == EXPECTED
 
 
 @pytest.mark.parametrize("target", GREAT)
@@ -62,8 +62,8 @@ def test_a_history_and_the_next_turn(caller: str, target: str) -> None:
     history, tools = document[key], document.get("tools")
     with Upstream(replies(target), replies(target), strict=False) as upstream:
         with provider(upstream, target, caller) as model:
-            answer = model.create(history, tools=tools)
-            grown = answer.append(history)
+            reply = model.create(history, tools=tools)
+            grown = reply.append(history)
             model.create(grown, tools=tools)
         first, second = (seen.document for seen in upstream.seen)
     assert not first.get("stream")
@@ -90,8 +90,8 @@ def test_a_stream(caller: str, target: str) -> None:
     assert events
     assert all(heard(document, target) == [QUESTION] for document in sent)
     assert all(document["stream"] is True for document in sent)
-    assert said(talk.answer.document, caller) == EXPECTED
-    assert said(dragoman.collect(raw, caller).document, caller) == EXPECTED
+    assert written(talk.reply.document, caller) == EXPECTED
+    assert written(dragoman.collect(raw, caller).document, caller) == EXPECTED
 
 
 @pytest.mark.parametrize("caller", [name for name in STREAMING if name in WITH_HISTORY])
@@ -101,8 +101,8 @@ def test_a_text_of_the_user_and_a_stream_of_its_reply(caller: str) -> None:
     stream = dragoman.decompose(replies(target), target)
     with Upstream(replies(target), Tell(awkward(stream)), strict=False) as upstream:
         with provider(upstream, target, caller) as model:
-            answer = model.create(QUESTION)
-            grown = answer.append(QUESTION)
+            reply = model.create(QUESTION)
+            grown = reply.append(QUESTION)
             talk = model.stream(grown)
             events = list(talk)
         first, second = (seen.document for seen in upstream.seen)
@@ -113,7 +113,7 @@ def test_a_text_of_the_user_and_a_stream_of_its_reply(caller: str) -> None:
     tree = dragoman.read(second, target)
     assert isinstance(tree, Request)
     assert [spoken(m) for m in tree.messages if m.role == "assistant"] == [EXPECTED]
-    assert said(talk.answer.document, caller) == EXPECTED
+    assert written(talk.reply.document, caller) == EXPECTED
 
 
 @pytest.mark.parametrize("caller", ERRING)

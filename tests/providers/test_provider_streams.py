@@ -1,4 +1,4 @@
-"""Answers while they arrive: any caller, any upstream, over a real connection."""
+"""Replies while they arrive: any caller, any upstream, over a real connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dragoman.core.walk import meaning
 from dragoman.providers import (
     AsyncStream,
     AuthenticationFailed,
-    BadAnswer,
+    BadReply,
     ConnectionFailed,
     Overloaded,
     Provider,
@@ -127,13 +127,13 @@ def test_002_a_stream_ends_in_the_answer_that_create_gives(
             whole = talk.request(asked(caller))
         got = listen(provider(upstream, target, dialect=caller), asked(caller), way)
     assert got.error is None
-    answer = got.stream.answer
-    assert same(answer.document) == same(whole.document)
-    assert same(answer.original) == same(document)
-    assert answer.losses == got.stream.losses
-    assert lost(answer) == lost(whole)
-    assert same(answer.append([])) == same(whole.append([]))
-    assert (answer.usage, answer.stop) == (whole.usage, whole.stop)
+    reply = got.stream.reply
+    assert same(reply.document) == same(whole.document)
+    assert same(reply.original) == same(document)
+    assert reply.losses == got.stream.losses
+    assert lost(reply) == lost(whole)
+    assert same(reply.append([])) == same(whole.append([]))
+    assert (reply.usage, reply.stop) == (whole.usage, whole.stop)
     assert got.stream.request_losses == whole.request_losses
     # The request is the same but for what asks for a stream.
     first, second = (seen.document for seen in upstream.seen)
@@ -141,11 +141,11 @@ def test_002_a_stream_ends_in_the_answer_that_create_gives(
     if caller != target == "openai-chat":
         assert second.pop("stream_options") == {"include_usage": True}
     assert first == second
-    # The events amount to the answer, also to those who know only the caller's dialect.
-    assert accumulated(got.events, caller) == accumulated_answer(answer.document, caller)
+    # The events amount to the reply, also to those who know only the caller's dialect.
+    assert accumulated(got.events, caller) == accumulated_answer(reply.document, caller)
     if caller != target:
         assert [p for event in got.events for p in event_problems(caller, event)] == []
-    SDKS[caller](got.events, answer.document)
+    SDKS[caller](got.events, reply.document)
 
 
 def same(document: Any) -> Any:
@@ -154,9 +154,9 @@ def same(document: Any) -> Any:
     return json.loads(re.sub(r'"(created|created_at)": [\d.]+', r'"\1": 0', text))
 
 
-def lost(answer: Any) -> list[Any]:
-    said = (loss for loss in answer.losses if not loss.what.startswith("stream."))
-    return sorted((loss.kind, loss.what, loss.path) for loss in said)
+def lost(reply: Any) -> list[Any]:
+    written = (loss for loss in reply.losses if not loss.what.startswith("stream."))
+    return sorted((loss.kind, loss.what, loss.path) for loss in written)
 
 
 def accumulated(events: list[Any], dialect: str) -> Any:
@@ -243,7 +243,7 @@ def test_the_bytes_of_the_same_dialect_pass_as_they_came(dialect: str, way: str)
         got = listen(talk, asked(dialect), way, raw=True)
     assert b"".join(got.events) == sse
     assert upstream.seen[0].document == asked(dialect) | {"stream": True}
-    assert got.stream.answer.document["unheard-of"] == [1.5]
+    assert got.stream.reply.document["unheard-of"] == [1.5]
     assert (got.stream.losses, got.stream.request_losses) == ((), ())
 
 
@@ -255,7 +255,7 @@ def test_the_bytes_of_another_dialect_are_the_callers(caller: str, target: str, 
         talk = provider(upstream, target, dialect=caller)
         got = listen(talk, asked(caller), way, raw=True)
     document = dragoman.collect(b"".join(got.events), caller).document
-    wanted = got.stream.answer.document
+    wanted = got.stream.reply.document
     assert accumulated_answer(document, caller) == accumulated_answer(wanted, caller)
 
 
@@ -274,8 +274,8 @@ def test_counts_come_to_the_answer_and_to_those_who_ask(target: str) -> None:
         asking = talk.stream(HI, stream_options={"include_usage": True})
         last = list(asking)[-1]
         assert (last["choices"], last["usage"]["total_tokens"]) == ([], 17)
-        assert plain.answer.usage == asking.answer.usage
-        assert plain.answer.usage is not None
+        assert plain.reply.usage == asking.reply.usage
+        assert plain.reply.usage is not None
         without = talk.stream(HI, stream_options=None)
         list(without)
     options = [seen.document.get("stream_options") for seen in upstream.seen]
@@ -321,12 +321,12 @@ def test_events_come_before_the_answer_is_complete(caller: str, target: str) -> 
             first = next(event for event in stream if "An interpreter." in str(event))
             assert gates.sent == until_text
             with pytest.raises(dragoman.Unsupported, match="the stream has not ended"):
-                _ = stream.answer
+                _ = stream.reply
             for _ in gates.frames[until_text:]:
                 gates.open()
             rest = list(stream)
         assert first not in rest
-        assert stream.answer.stop is not None
+        assert stream.reply.stop is not None
 
 
 @ways
@@ -366,7 +366,7 @@ def test_an_answer_is_complete_when_it_says_so(target: str, way: str) -> None:
     with upstream:
         got = listen(provider(upstream, target), asked("openai-chat"), way)
     assert got.error is None
-    assert got.stream.answer.usage is not None
+    assert got.stream.reply.usage is not None
 
 
 # -- errors before the stream -----------------------------------------------------------------
@@ -391,30 +391,30 @@ def test_an_error_before_the_stream_is_the_one_that_create_raises(caller: str, w
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected", "message"),
+    ("reply", "expected", "message"),
     [
         (Say(200, {"error": {"message": "Odd.", "code": 502}}), ServerFailed, "Odd"),
         (Say(200, {"error": {"message": "Busy.", "type": "overloaded_error"}}), Overloaded, "Busy"),
-        (Say(200, {"choices": []}), BadAnswer, "sent a whole response, not a stream"),
-        (Say(200, "\n <!doctype html>Sign in"), BadAnswer, "is HTML"),
-        (Say(302, "", {"location": "/x"}), BadAnswer, "redirect"),
+        (Say(200, {"choices": []}), BadReply, "sent a whole response, not a stream"),
+        (Say(200, "\n <!doctype html>Sign in"), BadReply, "is HTML"),
+        (Say(302, "", {"location": "/x"}), BadReply, "redirect"),
         (Say(401, {"error": {"message": "No.", "code": "invalid_api_key"}}), AuthenticationFailed,
             "No"),
         (Say(200, ""), ServerFailed, "ended before the response was complete"),
-        (Say(200, "data: {\n\n"), BadAnswer, "not a stream of openai-chat: frame 1"),
-        (Say(200, "data: [1]\n\n"), BadAnswer, "expected an object"),
+        (Say(200, "data: {\n\n"), BadReply, "not a stream of openai-chat: frame 1"),
+        (Say(200, "data: [1]\n\n"), BadReply, "expected an object"),
     ],
 )  # fmt: skip
 @ways
 def test_what_is_no_stream(
-    answer: Say, expected: type[ProviderError], message: str, way: str
+    reply: Say, expected: type[ProviderError], message: str, way: str
 ) -> None:
-    with Upstream(answer, answer) as upstream:
+    with Upstream(reply, reply) as upstream:
         for caller in ("openai-chat", "anthropic-messages"):
             got = listen(provider(upstream, dialect=caller), asked(caller), way)
             assert type(got.error) is expected
             assert re.search(message, str(got.error))
-            assert got.error.status == answer.status
+            assert got.error.status == reply.status
             assert got.events == []
 
 
@@ -483,7 +483,7 @@ def test_an_error_in_the_stream_is_raised_after_what_came_before(
     assert (got.error.kind, got.error.status, got.error.message) == ("overloaded", 200, "Busy.")
     tree: Any = dragoman.read(got.error.document, caller, facet="error")
     assert (tree.kind, tree.message) == ("overloaded", "Busy.")
-    no_answer(got)
+    no_reply(got)
     # Whoever passes the bytes on passes the error on as well.
     assert type(raw.error) is Overloaded
     assert b"Busy." in raw.events[-1]
@@ -492,9 +492,9 @@ def test_an_error_in_the_stream_is_raised_after_what_came_before(
     assert told.response.failure is not None
 
 
-def no_answer(got: Got) -> None:
+def no_reply(got: Got) -> None:
     with pytest.raises(dragoman.Unsupported, match="no response yet"):
-        _ = got.stream.answer
+        _ = got.stream.reply
     if isinstance(got.stream, Stream):
         with pytest.raises(dragoman.Unsupported, match="closed or failed"):
             next(got.stream)
@@ -508,7 +508,7 @@ def test_a_stream_that_ends_too_soon(caller: str, target: str, way: str) -> None
     assert has_begun(got.events)
     assert type(got.error) is ServerFailed
     assert "ended before the response was complete" in str(got.error)
-    no_answer(got)
+    no_reply(got)
 
 
 @ways
@@ -524,7 +524,7 @@ def test_a_connection_that_breaks_in_the_middle(caller: str, target: str, way: s
     assert str(got.error) == "the connection was lost in the middle of the response"
     assert got.error.__context__ is None
     assert b"lost in the middle" in raw.events[-1]
-    no_answer(got)
+    no_reply(got)
 
 
 async def exhaust(stream: AsyncStream, heard: list[Any]) -> None:
@@ -582,7 +582,7 @@ def test_silence_has_a_limit() -> None:
                 heard.append(await anext(stream))
             line: Any = response_of(stream).connection.protocol  # type: ignore[union-attr]
             line.read_timeout = 0.01
-            line.start_timeout()  # so that what was said before is heard on a slow machine too
+            line.start_timeout()  # so that what was written before is heard on a slow machine too
             with pytest.raises(TimedOut, match="no further data in time"):
                 await exhaust(stream, heard)
 
@@ -629,7 +629,7 @@ def test_the_limit_is_for_silence_and_not_for_the_whole(monkeypatch: pytest.Monk
 
 
 def endless(target: str = "openai-chat") -> Iterator[bytes]:
-    """The beginning of an answer, and its first words over and over."""
+    """The beginning of a reply, and its first words over and over."""
     data = begun(target)
     yield data
     last = data.rstrip(b"\n").rpartition(b"\n\n")[2] + b"\n\n"
@@ -814,11 +814,11 @@ def test_a_key_that_a_stream_repeats_is_hidden(caller: str, target: str, way: st
                 got = listen(provider(upstream, target, dialect=caller), asked(caller), way, raw)
                 assert got.error is not None
                 shown = traceback.TracebackException.from_exception(got.error, capture_locals=True)
-                said = "".join(shown.format()) + repr(got.error) + str(got.error.__dict__)
-                assert KEY not in said + repr(got.stream)
+                written = "".join(shown.format()) + repr(got.error) + str(got.error.__dict__)
+                assert KEY not in written + repr(got.stream)
                 if raw:
                     assert KEY.encode() not in b"".join(cast("list[bytes]", got.events))
-    assert "[key]" in said
+    assert "[key]" in written
 
 
 # -- what a history is made of ----------------------------------------------------------------
@@ -835,11 +835,11 @@ def test_002_signed_reasoning_of_a_stream_goes_back_with_a_capsule() -> None:
     ):
         with talk.stream(history) as stream:
             assert "signature" not in str(list(stream))
-        answer = stream.answer
-        assert stream.answer is answer
-        history = [*answer.append(history), {"role": "user", "content": "And?"}]
-        talk.create(history, capsules=json.loads(json.dumps(answer.capsules)))
-        list(talk.stream(history, capsules=answer.capsules))
+        reply = stream.reply
+        assert stream.reply is reply
+        history = [*reply.append(history), {"role": "user", "content": "And?"}]
+        talk.create(history, capsules=json.loads(json.dumps(reply.capsules)))
+        list(talk.stream(history, capsules=reply.capsules))
     for seen in upstream.seen[1:]:
         assert seen.document["messages"][1]["content"] == thinking["content"]
     assert repr(stream) == "<Stream: openai-chat from anthropic-messages>"

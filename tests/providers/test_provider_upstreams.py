@@ -31,7 +31,7 @@ from dragoman.providers import (
 )
 from dragoman.providers.endpoints import resolve
 from dragoman.providers.signing import AwsSigner
-from talks import EXPECTED, QUESTION, heard, replies, request_of, said
+from talks import EXPECTED, QUESTION, heard, replies, request_of, written
 from upstream import Raw, Say, Seen, Tell, Upstream, awkward
 
 NO_API = {
@@ -77,8 +77,8 @@ def server(name: str, *script: Any) -> Upstream:
 
 def provider(upstream: Upstream, name: str, **options: Any) -> Provider:
     api = APIS[name]
-    said = {"url": upstream.url + api.base, "key": KEY, "model": MODEL, **api.options, **options}
-    return Provider(name, **said)
+    written = {"url": upstream.url + api.base, "key": KEY, "model": MODEL, **api.options, **options}
+    return Provider(name, **written)
 
 
 def hold(seen: Seen, api: Api, *, stream: bool) -> None:
@@ -106,13 +106,13 @@ def test_a_whole_response(name: str, way: str) -> None:
     with server(name, replies(name)) as upstream, provider(upstream, name) as model:
         asked = request_of("openai-chat") | {"model": MODEL}
         if way == "sync":
-            answer = model.request(asked)
+            reply = model.request(asked)
         else:
-            answer = asyncio.run(within(model, asked))
+            reply = asyncio.run(within(model, asked))
     hold(upstream.seen[0], APIS[name], stream=False)
-    assert said(answer.document, "openai-chat") == EXPECTED
-    assert answer.usage is not None
-    assert answer.usage.output_total == 5
+    assert written(reply.document, "openai-chat") == EXPECTED
+    assert reply.usage is not None
+    assert reply.usage.output_total == 5
 
 
 async def within(model: Provider, asked: Any) -> Any:
@@ -136,8 +136,8 @@ def test_a_stream(name: str) -> None:
         hold(seen, APIS[name], stream=True)
     texts = [c["delta"].get("content") or "" for event in events for c in event["choices"]]
     assert "".join(texts) == EXPECTED[0]
-    assert said(talk.answer.document, "openai-chat") == EXPECTED
-    assert said(dragoman.collect(raw, "openai-chat").document, "openai-chat") == EXPECTED
+    assert written(talk.reply.document, "openai-chat") == EXPECTED
+    assert written(dragoman.collect(raw, "openai-chat").document, "openai-chat") == EXPECTED
 
 
 @apis
@@ -151,7 +151,7 @@ def test_the_same_dialect_passes_as_it_is_but_for_the_model_in_the_path(name: st
         Upstream(heard, Tell([stream], told), strict=False, speaks=name) as upstream,
         provider(upstream, name, dialect=name) as model,
     ):
-        answer = model.request(asked)
+        reply = model.request(asked)
         talk = model.stream_request(asked)
         raw = b"".join(talk.raw())
     whole, streamed = (seen.document for seen in upstream.seen)
@@ -159,9 +159,9 @@ def test_the_same_dialect_passes_as_it_is_but_for_the_model_in_the_path(name: st
     named = {} if APIS[name].names_model else {model_key: MODEL}
     assert whole == asked | named | ({"stream": False} if name == "ollama" else {})
     assert streamed == asked | named | flag
-    assert answer.document == heard
+    assert reply.document == heard
     assert raw == stream
-    assert said(talk.answer.document, name) == EXPECTED
+    assert written(talk.reply.document, name) == EXPECTED
 
 
 @apis
@@ -447,8 +447,8 @@ def ollama_chat(url: str, model: str, stream: bool) -> None:
 
     client = ollama.Client(host=url, headers={"authorization": f"Bearer {KEY}"})
     ask: Any = client.chat
-    said = ask(model, [{"role": "user", "content": QUESTION}], stream=stream)
-    _ = list(said) if stream else said
+    written = ask(model, [{"role": "user", "content": QUESTION}], stream=stream)
+    _ = list(written) if stream else written
 
 
 def cohere_chat(url: str, model: str, stream: bool) -> None:
@@ -476,9 +476,9 @@ def bedrock(url: str, model: str, stream: bool) -> None:
     session = botocore.session.get_session()
     client = session.create_client("bedrock-runtime", "eu-central-1", endpoint_url=url)
     ask = client.converse_stream if stream else client.converse
-    said = ask(modelId=model, messages=[{"role": "user", "content": [{"text": QUESTION}]}])
+    written = ask(modelId=model, messages=[{"role": "user", "content": [{"text": QUESTION}]}])
     if stream:
-        list(said["stream"])
+        list(written["stream"])
 
 
 SDKS: dict[str, Callable[[str, str, bool], None]] = {

@@ -22,9 +22,8 @@ import sdk
 from dragoman import dialects, testing
 from dragoman.dialect import Dialect
 from dragoman.providers import (
-    Answer,
     AuthenticationFailed,
-    BadAnswer,
+    BadReply,
     Conflict,
     ConnectionFailed,
     InvalidRequest,
@@ -35,14 +34,15 @@ from dragoman.providers import (
     Provider,
     ProviderError,
     RateLimited,
+    Reply,
     ServerFailed,
     TimedOut,
     TooLarge,
 )
 from dragoman.providers import errors as provider_errors
-from dragoman.providers.answer import Ids
 from dragoman.providers.client import BlockingClient, Client, Message, proxy_for
 from dragoman.providers.endpoints import endpoint_of, resolve
+from dragoman.providers.reply import Ids
 from dragoman.providers.secrets import Headers
 from upstream import DIALECTS, Raw, Say, Seen, Tell, Upstream, awkward
 
@@ -71,7 +71,7 @@ def chat(text: str = "Hi") -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
 
-def said(dialect: str = "openai-chat") -> Any:
+def written(dialect: str = "openai-chat") -> Any:
     return corpus("answer", dialect, "response")
 
 
@@ -88,27 +88,27 @@ def provider(upstream: Upstream | Raw, speaks: str = "openai-chat", **options: A
 def test_002_each_pair_of_dialects(caller: str, target: str, way: str) -> None:
     with Upstream(corpus("answer-tool-calls", target, "response")) as upstream:
         asked = corpus("tool-call", caller, "request")
-        answer = ask(provider(upstream, target, dialect=caller), asked, way)
+        reply = ask(provider(upstream, target, dialect=caller), asked, way)
     assert upstream.seen[0].dialect == target
     assert upstream.seen[0].document == corpus("tool-call", target, "request")
-    assert sdk.problems(caller, "response", answer.document) == []
-    assert words(answer.document, caller) == words(said_calls(caller), caller)
-    assert (answer.losses, answer.request_losses) == ((), ()) or caller != target
-    assert answer.stop is not None
-    assert answer.stop.reason == "tool-call"
-    assert answer.usage is not None
-    assert (answer.usage.input_total, answer.usage.output_total) == (10, 5)
-    grown = {**asked, history(caller): answer.append(asked[history(caller)])}
+    assert sdk.problems(caller, "response", reply.document) == []
+    assert words(reply.document, caller) == words(said_calls(caller), caller)
+    assert (reply.losses, reply.request_losses) == ((), ()) or caller != target
+    assert reply.stop is not None
+    assert reply.stop.reason == "tool-call"
+    assert reply.usage is not None
+    assert (reply.usage.input_total, reply.usage.output_total) == (10, 5)
+    grown = {**asked, history(caller): reply.append(asked[history(caller)])}
     assert sdk.problems(caller, "request", grown) == []
-    assert grown[history(caller)] == asked[history(caller)] + answer.messages
+    assert grown[history(caller)] == asked[history(caller)] + reply.messages
 
 
-def ask(talk: Provider, asked: Any, way: str) -> Answer:
+def ask(talk: Provider, asked: Any, way: str) -> Reply:
     if way == "sync":
         with talk:
             return talk.request(asked)
 
-    async def run() -> Answer:
+    async def run() -> Reply:
         async with talk:
             return await talk.arequest(asked)
 
@@ -124,7 +124,7 @@ def history(dialect: str) -> str:
 
 
 def words(document: Any, dialect: str) -> Any:
-    """What an answer says: ids of items and times are made up anew each time."""
+    """What a reply says: ids of items and times are made up anew each time."""
     tree: Any = dragoman.read(document, dialect, facet="response")
     return [(b.__class__, getattr(b, "text", ""), getattr(b, "arguments", ""), getattr(b, "id", ""))
             for b in tree.candidates[0].message.content]  # fmt: skip
@@ -132,17 +132,17 @@ def words(document: Any, dialect: str) -> Any:
 
 def test_002_the_history_stays_in_the_callers_dialect_while_the_upstream_changes() -> None:
     history, tools = chat(), corpus("tool-call", "openai-chat", "request")["tools"]
-    script = [said_calls("anthropic-messages"), said("openai-responses"), said("openai-chat")]
+    script = [said_calls("anthropic-messages"), written("openai-responses"), written("openai-chat")]
     with Upstream(*script) as upstream:
         for number, target in enumerate(("anthropic-messages", "openai-responses", "openai-chat")):
             with provider(upstream, target) as talk:
-                answer = talk.create(history, tools=tools)
-            history = [*answer.append(history)]
+                reply = talk.create(history, tools=tools)
+            history = [*reply.append(history)]
             if not number:
-                assert answer.message["tool_calls"][0]["id"] == "toolu_1"
+                assert reply.message["tool_calls"][0]["id"] == "toolu_1"
                 history += [
                     {"role": "tool", "tool_call_id": call["id"], "content": "14 C"}
-                    for call in answer.message["tool_calls"]
+                    for call in reply.message["tool_calls"]
                 ]
             else:
                 history += chat("Go on.")
@@ -167,18 +167,18 @@ def test_002_the_same_dialect_is_not_converted(dialect: str, monkeypatch: Any) -
         Upstream(heard, strict=False) as upstream,
         provider(upstream, dialect, dialect=dialect) as p,
     ):
-        answer = p.request(asked)
+        reply = p.request(asked)
     assert upstream.seen[0].body == json.dumps(asked, separators=(",", ":")).encode()
-    assert json.dumps(answer.document) == json.dumps(heard)
-    assert (answer.losses, answer.request_losses, answer.capsules) == ((), (), {})
+    assert json.dumps(reply.document) == json.dumps(heard)
+    assert (reply.losses, reply.request_losses, reply.capsules) == ((), (), {})
 
 
 def test_002_what_compatible_servers_add_reaches_the_next_turn() -> None:
-    heard = said()
+    heard = written()
     heard["choices"][0]["message"]["reasoning_content"] = "Hm."
     with Upstream(heard) as upstream, provider(upstream) as talk:
-        answer = talk.create(chat())
-    assert answer.message["reasoning_content"] == "Hm."
+        reply = talk.create(chat())
+    assert reply.message["reasoning_content"] == "Hm."
 
 
 # -- building the request ---------------------------------------------------------------------
@@ -187,10 +187,10 @@ def test_002_what_compatible_servers_add_reaches_the_next_turn() -> None:
 def test_create_builds_a_request_of_the_callers_dialect() -> None:
     tools = corpus("tool-call", "openai-responses", "request")["tools"]
     with (
-        Upstream(said("openai-responses")) as upstream,
+        Upstream(written("openai-responses")) as upstream,
         provider(upstream, "openai-responses", dialect="openai-responses") as talk,
     ):
-        answer = talk.create("Hi", tools=tools, tool_choice="auto", max_output_tokens=99)
+        reply = talk.create("Hi", tools=tools, tool_choice="auto", max_output_tokens=99)
     assert upstream.seen[0].document == {
         "model": "m",
         "input": "Hi",
@@ -198,11 +198,11 @@ def test_create_builds_a_request_of_the_callers_dialect() -> None:
         "tool_choice": "auto",
         "max_output_tokens": 99,
     }
-    assert [item["type"] for item in answer.append("Hi")[1:]] == ["message"]
+    assert [item["type"] for item in reply.append("Hi")[1:]] == ["message"]
 
 
 def test_the_model_of_a_call_comes_before_that_of_the_provider() -> None:
-    with Upstream(said(), said(), said()) as upstream, provider(upstream) as talk:
+    with Upstream(written(), written(), written()) as upstream, provider(upstream) as talk:
         talk.create(chat(), model="other")
         talk.create(chat())
         talk.request({"model": "third", "messages": chat()})
@@ -212,12 +212,12 @@ def test_the_model_of_a_call_comes_before_that_of_the_provider() -> None:
 def test_extra_is_said_in_the_upstreams_dialect() -> None:
     extra = {"include": ["reasoning.encrypted_content"]}
     with (
-        Upstream(said("openai-responses")) as upstream,
+        Upstream(written("openai-responses")) as upstream,
         provider(upstream, "openai-responses", extra=extra) as talk,
     ):
-        answer = talk.create(chat())
+        reply = talk.create(chat())
     assert upstream.seen[0].document["include"] == extra["include"]
-    assert answer.request_losses == ()
+    assert reply.request_losses == ()
 
 
 def test_a_loss_that_is_not_to_happen_stops_the_request() -> None:
@@ -235,15 +235,15 @@ def test_losses_of_the_request_and_of_the_answer_are_kept_apart() -> None:
         Upstream(corpus("answer-reasoning", "anthropic-messages", "response")) as upstream,
         provider(upstream, "anthropic-messages") as talk,
     ):
-        answer = talk.create(chat(), seed=7)
-    assert {x.what for x in answer.request_losses} == {"seed", "max_tokens"}
-    assert {x.what for x in answer.losses} == {
+        reply = talk.create(chat(), seed=7)
+    assert {x.what for x in reply.request_losses} == {"seed", "max_tokens"}
+    assert {x.what for x in reply.losses} == {
         "reasoning",
         "reasoning.signature",
         "response.created",
     }
-    assert answer.history_losses == ()
-    assert repr(answer) == "<Answer: openai-chat from anthropic-messages, 5 losses>"
+    assert reply.history_losses == ()
+    assert repr(reply) == "<Answer: openai-chat from anthropic-messages, 5 losses>"
 
 
 def test_what_only_answers_may_say_does_not_enter_the_history() -> None:
@@ -251,10 +251,10 @@ def test_what_only_answers_may_say_does_not_enter_the_history() -> None:
         Upstream(corpus("answer-annotations", "openai-chat", "response")) as upstream,
         provider(upstream) as talk,
     ):
-        answer = talk.create(chat())
-    assert "annotations" in answer.document["choices"][0]["message"]
-    assert "annotations" not in answer.message
-    assert {loss.what for loss in answer.history_losses} == {"text.citations"}
+        reply = talk.create(chat())
+    assert "annotations" in reply.document["choices"][0]["message"]
+    assert "annotations" not in reply.message
+    assert {loss.what for loss in reply.history_losses} == {"text.citations"}
 
 
 def test_several_items_are_not_one_message() -> None:
@@ -262,10 +262,10 @@ def test_several_items_are_not_one_message() -> None:
         Upstream(said_calls("openai-responses")) as upstream,
         provider(upstream, "openai-responses", dialect="openai-responses") as talk,
     ):
-        answer = talk.create("Hi")
-    assert len(answer.messages) == 3
+        reply = talk.create("Hi")
+    assert len(reply.messages) == 3
     with pytest.raises(dragoman.Unsupported, match="3 items, not one"):
-        _ = answer.message
+        _ = reply.message
 
 
 def test_bad_requests_are_the_callers_and_are_not_sent() -> None:
@@ -299,16 +299,16 @@ def test_what_was_made_up_for_an_answer_does_not_enter_the_history(
         provider(upstream, target, dialect=caller) as talk,
     ):
         asked = corpus("answer", caller, "request")
-        answer = talk.request(asked)
-    invented = {loss.what for loss in answer.losses if loss.kind == "invented"}
+        reply = talk.request(asked)
+    invented = {loss.what for loss in reply.losses if loss.kind == "invented"}
     assert invented & {"reasoning.id", "reasoning.signature"}
-    assert sdk.problems(caller, "response", answer.document) == []
-    grown = asked | {history(caller): answer.append(asked[history(caller)])}
+    assert sdk.problems(caller, "response", reply.document) == []
+    grown = asked | {history(caller): reply.append(asked[history(caller)])}
     assert dragoman.check(grown, caller) == []
     assert sdk.problems(caller, "request", grown) == []
-    assert {"id", "signature", "thinking", "summary"}.isdisjoint(answer.message)
-    assert "thinking" not in str(answer.message)
-    assert "reasoning" in {loss.what for loss in answer.history_losses}
+    assert {"id", "signature", "thinking", "summary"}.isdisjoint(reply.message)
+    assert "thinking" not in str(reply.message)
+    assert "reasoning" in {loss.what for loss in reply.history_losses}
 
 
 def test_calls_keep_the_ids_that_were_made_up_for_them() -> None:
@@ -340,7 +340,7 @@ RESULT = {"role": "tool", "tool_call_id": "toolu_1", "content": "14 C"}
 def test_002_signed_reasoning_goes_back_to_its_issuer_with_a_capsule() -> None:
     tools = corpus("tool-call", "openai-chat", "request")["tools"]
     history: list[Any] = [{"role": "system", "content": "Be brief."}, *chat()]
-    script = [THINKING, said("openai-responses"), said("anthropic-messages")]
+    script = [THINKING, written("openai-responses"), written("anthropic-messages")]
     with Upstream(*script) as upstream:
         claude = provider(upstream, "anthropic-messages")
         other = provider(upstream, "openai-responses")
@@ -360,13 +360,13 @@ def test_002_signed_reasoning_goes_back_to_its_issuer_with_a_capsule() -> None:
 
 def test_002_a_capsule_is_not_put_into_a_turn_that_has_changed() -> None:
     with (
-        Upstream(THINKING, *[said("anthropic-messages")] * 2) as upstream,
+        Upstream(THINKING, *[written("anthropic-messages")] * 2) as upstream,
         provider(upstream, "anthropic-messages") as talk,
     ):
         first = talk.create(chat())
         edited = json.loads(json.dumps(first.message).replace("Pera", "Fatih"))
         second = talk.create([*chat(), edited, RESULT], capsules=first.capsules)
-        # A signature covers the reasoning, not what was said before it: the turn stays whole.
+        # A signature covers the reasoning, not what was written before it: the turn stays whole.
         third = talk.create(
             [*chat("Something else"), first.message, RESULT], capsules=first.capsules
         )
@@ -379,7 +379,7 @@ def test_002_a_capsule_is_not_put_into_a_turn_that_has_changed() -> None:
 def test_a_provider_signs_its_capsules() -> None:
     key = b"0123456789abcdef"
     with (
-        Upstream(THINKING, said("anthropic-messages")) as upstream,
+        Upstream(THINKING, written("anthropic-messages")) as upstream,
         provider(upstream, "anthropic-messages", capsule_key=key) as talk,
     ):
         first = talk.create(chat())
@@ -440,7 +440,7 @@ def test_a_provider_signs_its_capsules() -> None:
         ("openai-chat", 429, [["a", "list"]], RateLimited, "rate-limit"),
         ("openai-chat", 503, "", Overloaded, "overloaded"),
         ("openai-chat", 402, None, PaymentRequired, "billing"),
-        # an answer that failed, and a gateway that says so with status 200
+        # a reply that failed, and a gateway that says so with status 200
         ("openai-responses", 200, corpus("answer-failed", "openai-responses", "response"),
             ServerFailed, "server"),
         ("openai-chat", 200, {"error": {"message": "Odd.", "code": 502}}, ServerFailed, "server"),
@@ -513,7 +513,7 @@ def test_retry_after_in_all_its_forms(headers: dict[str, str], wait: float | Non
 
 @pytest.mark.parametrize("name", ["request-id", "x-request-id", "X-Request-Id"])
 def test_the_id_of_a_request_is_told(name: str) -> None:
-    script = [Say(200, said(), {name: "req_7"}), Say(500, "oops", {name: "req_8"})]
+    script = [Say(200, written(), {name: "req_7"}), Say(500, "oops", {name: "req_8"})]
     with Upstream(*script) as upstream, provider(upstream) as talk:
         assert talk.create(chat()).request_id == "req_7"
         with pytest.raises(ServerFailed, match=r"^500: oops \(request req_8\)$"):
@@ -521,7 +521,7 @@ def test_the_id_of_a_request_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("reply", "message"),
     [
         (Say(200, "<!doctype html><p>Sign in"), "is HTML, not JSON; check the url"),
         (Say(200, "data: {}\n\n"), "not a JSON object; it begins: data: {}"),
@@ -532,14 +532,14 @@ def test_the_id_of_a_request_is_told(name: str) -> None:
         (Say(307, "", {"location": "http://elsewhere.invalid/"}), "redirect"),
     ],
 )
-def test_what_is_no_answer_is_a_bad_answer(answer: Say, message: str) -> None:
+def test_what_is_no_answer_is_a_bad_answer(reply: Say, message: str) -> None:
     with (
-        Upstream(answer) as upstream,
+        Upstream(reply) as upstream,
         provider(upstream, dialect="anthropic-messages") as talk,
-        pytest.raises(BadAnswer, match=message) as caught,
+        pytest.raises(BadReply, match=message) as caught,
     ):
         talk.create(chat(), max_tokens=9)
-    assert caught.value.status == answer.status
+    assert caught.value.status == reply.status
 
 
 # -- connections ------------------------------------------------------------------------------
@@ -562,7 +562,7 @@ def test_a_connection_that_does_not_come_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected", "message"),
+    ("reply", "expected", "message"),
     [
         (b"", ConnectionFailed, "before the response"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", ConnectionFailed, "in the middle"),
@@ -571,14 +571,14 @@ def test_a_connection_that_does_not_come_in_time() -> None:
             ConnectionFailed,
             "middle",
         ),
-        (b"SSH-2.0-OpenSSH_9\r\n\r\n", BadAnswer, "not HTTP"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", BadReply, "not HTTP"),
     ],
 )
 def test_a_connection_that_breaks(
-    answer: bytes, expected: type[ProviderError], message: str
+    reply: bytes, expected: type[ProviderError], message: str
 ) -> None:
     with (
-        Raw(answer) as server,
+        Raw(reply) as server,
         provider(server) as talk,
         pytest.raises(expected, match=message) as caught,
     ):
@@ -605,7 +605,7 @@ def test_nobody_listens() -> None:
 def test_an_answer_without_end_is_cut_off() -> None:
     with Upstream(Say(200, b"x" * 3000)) as upstream:
         blocking = BlockingClient(lambda: Client(limit=1000))
-        with pytest.raises(BadAnswer, match="longer than 1000 bytes"):
+        with pytest.raises(BadReply, match="longer than 1000 bytes"):
             blocking.post(Message(upstream.url + "/v1/messages", REQUEST, Headers()))
         blocking.close()
 
@@ -639,7 +639,7 @@ def test_tls_is_used_and_certificates_are_checked() -> None:
 def test_connections_are_used_again() -> None:
     ports = []
 
-    with Upstream(said(), forever=True) as upstream, provider(upstream) as talk:
+    with Upstream(written(), forever=True) as upstream, provider(upstream) as talk:
         for _ in range(3):
             talk.create(chat())
             ports.append(connections(upstream))
@@ -651,20 +651,23 @@ def connections(upstream: Upstream) -> int:
 
 
 def test_cookies_and_redirects_lead_nowhere() -> None:
-    script = [Say(200, said(), {"set-cookie": "a=b"}), Say(302, "", {"location": "/v1/responses"})]
+    script = [
+        Say(200, written(), {"set-cookie": "a=b"}),
+        Say(302, "", {"location": "/v1/responses"}),
+    ]
     with Upstream(*script) as upstream, provider(upstream) as talk:
         talk.create(chat())
-        with pytest.raises(BadAnswer):
+        with pytest.raises(BadReply):
             talk.create(chat())
     assert "cookie" not in upstream.seen[1].headers
     assert len(upstream.seen) == 2
 
 
 def test_proxies_are_those_of_the_environment(monkeypatch: Any) -> None:
-    with Upstream(said(), strict=False) as upstream:
+    with Upstream(written(), strict=False) as upstream:
         monkeypatch.setenv("HTTP_PROXY", upstream.url)
         with Provider(url="http://models.invalid/v1", key=KEY) as talk:
-            assert talk.create(chat()).document == said()
+            assert talk.create(chat()).document == written()
     assert upstream.seen[0].headers["host"] == "models.invalid"
     assert proxy_for("http://127.0.0.1:8000/v1") is None
     assert proxy_for("http://localhost/v1") is None
@@ -676,36 +679,36 @@ def test_proxies_are_those_of_the_environment(monkeypatch: Any) -> None:
 
 
 def test_the_blocking_half_works_inside_a_running_loop_and_from_many_threads() -> None:
-    async def run(talk: Provider) -> Answer:
+    async def run(talk: Provider) -> Reply:
         return talk.create(chat())
 
-    with Upstream(said(), forever=True) as upstream, provider(upstream) as talk:
+    with Upstream(written(), forever=True) as upstream, provider(upstream) as talk:
         asyncio.run(run(talk))
-        answers: list[Answer] = []
+        replies: list[Reply] = []
         threads = [
-            threading.Thread(target=lambda: answers.append(talk.create(chat()))) for _ in range(8)
+            threading.Thread(target=lambda: replies.append(talk.create(chat()))) for _ in range(8)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(answers) == 8
+        assert len(replies) == 8
         workers = [t for t in threading.enumerate() if t.name == "dragoman-provider"]
         assert len(workers) == 1
     assert not workers[0].is_alive()
 
 
 def test_many_requests_at_once_in_one_loop() -> None:
-    async def run(upstream: Upstream) -> list[Answer]:
+    async def run(upstream: Upstream) -> list[Reply]:
         async with provider(upstream) as talk:
             return await asyncio.gather(*(talk.acreate(chat()) for _ in range(20)))
 
-    with Upstream(said(), forever=True) as upstream:
+    with Upstream(written(), forever=True) as upstream:
         assert len(asyncio.run(run(upstream))) == 20
 
 
 def test_one_loop_at_a_time() -> None:
-    with Upstream(said(), forever=True) as upstream:
+    with Upstream(written(), forever=True) as upstream:
         talk = provider(upstream)
 
         async def other() -> None:
@@ -758,7 +761,7 @@ def test_whoever_closes_does_not_leave_others_waiting() -> None:
 
 
 def test_who_forgets_to_close_leaves_no_thread_after() -> None:
-    with Upstream(said()) as upstream:
+    with Upstream(written()) as upstream:
         talk = provider(upstream)
         talk.create(chat())
         worker = next(t for t in threading.enumerate() if t.name == "dragoman-provider")
@@ -771,7 +774,7 @@ def test_who_forgets_to_close_leaves_no_thread_after() -> None:
 
 
 def test_addresses_and_keys_come_from_the_environment(monkeypatch: Any) -> None:
-    with Upstream(said("anthropic-messages"), said()) as upstream:
+    with Upstream(written("anthropic-messages"), written()) as upstream:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", upstream.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", f" {KEY}\n")
         monkeypatch.setenv("OPENAI_BASE_URL", upstream.url + "/v1/")
@@ -790,7 +793,7 @@ def test_addresses_and_keys_come_from_the_environment(monkeypatch: Any) -> None:
 
 def test_a_key_of_the_environment_goes_nowhere_else(monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with Upstream(said()) as upstream, Provider(url=upstream.url + "/v1", model="m") as talk:
+    with Upstream(written()) as upstream, Provider(url=upstream.url + "/v1", model="m") as talk:
         talk.create(chat())
     assert KEY not in str(upstream.seen[0].headers)
 
@@ -798,7 +801,7 @@ def test_a_key_of_the_environment_goes_nowhere_else(monkeypatch: Any) -> None:
 def test_headers_of_the_caller_come_last() -> None:
     headers = {"Anthropic-Version": "2026-10-21", "anthropic-beta": "b", "X-API-Key": "mine"}
     with (
-        Upstream(said("anthropic-messages")) as upstream,
+        Upstream(written("anthropic-messages")) as upstream,
         provider(upstream, "anthropic-messages", headers=headers) as talk,
     ):
         talk.create(chat())
@@ -939,8 +942,8 @@ def weather(seen: Seen) -> dict[str, Any] | Say | Tell:
         error = {"message": "There is no model 'no-such-model'.", "code": "model_not_found"}
         return Say(404, {"error": error | {"type": "invalid_request_error", "param": None}})
     asked = "tools" in document and "14 C" not in seen.body.decode()
-    answer = said_calls(seen.dialect) if asked else said(seen.dialect)
-    text = json.dumps(answer).replace("An interpreter.", "It is 14 degrees in Pera.")
+    reply = said_calls(seen.dialect) if asked else written(seen.dialect)
+    text = json.dumps(reply).replace("An interpreter.", "It is 14 degrees in Pera.")
     if document.get("stream"):
         return Tell(awkward(dragoman.decompose(text.encode(), seen.dialect)))
     return json.loads(text)  # type: ignore[no-any-return]

@@ -66,7 +66,7 @@ def reply_to(seen: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def said(message: Any) -> list[Any]:
+def written(message: Any) -> list[Any]:
     return [
         block.text if block.type == "text" else (block.name, block.input)
         for block in message.content
@@ -76,7 +76,7 @@ def said(message: Any) -> list[Any]:
 def test_a_whole_reply() -> None:
     with Upstream(reply_to) as upstream, proxy(upstream) as client:
         message = client.messages.create(**ASKED)
-    assert said(message) == ["Wait.", (NAME, {"a": 1})]
+    assert written(message) == ["Wait.", (NAME, {"a": 1})]
     assert message.usage.input_tokens == 9
 
 
@@ -90,7 +90,7 @@ def test_a_stream() -> None:
         client.messages.stream(**ASKED) as stream,
     ):
         message = stream.get_final_message()
-    assert said(message) == ["Wait.", (NAME, {"a": 1})]
+    assert written(message) == ["Wait.", (NAME, {"a": 1})]
     assert message.stop_reason == "tool_use"
 
 

@@ -43,7 +43,7 @@ def test_the_laws_hold(stream: Stream, target: str) -> None:
 @every
 @targets
 def test_nobody_needs_the_whole(stream: Stream, target: str) -> None:
-    """Without ``collect`` the same bytes are said, and the same losses noted."""
+    """Without ``collect`` the same bytes are written, and the same losses noted."""
     whole = dragoman.Transcoder(stream.dialect, target, now=0)
     lean = dragoman.Transcoder(stream.dialect, target, now=0, collect=False)
     one = whole.feed(stream.data) + whole.close()
@@ -60,12 +60,12 @@ def test_the_official_client_hears_it(listener: Listener, stream: Stream, target
     if target == stream.dialect:
         return
     transcoder = dragoman.Transcoder(stream.dialect, target, now=0)
-    said = transcoder.feed(stream.data) + transcoder.close()
+    written = transcoder.feed(stream.data) + transcoder.close()
     if transcoder.response.failure is not None:
         with pytest.raises(REFUSALS):
-            listener.hear(said, target)
+            listener.hear(written, target)
         return
-    heard, ours = listener.hear(said, target), tidy(dragoman.collect(said, target).document)
+    heard, ours = listener.hear(written, target), tidy(dragoman.collect(written, target).document)
     if any(loss.what == "tool_call.arguments" for loss in transcoder.losses):
         del heard["content"], ours["content"]  # each has its own way with arguments that broke off
     assert heard == ours, testing.difference(heard, ours)
@@ -76,14 +76,14 @@ def test_the_official_client_hears_it(listener: Listener, stream: Stream, target
 def test_what_is_said_agrees_with_itself(stream: Stream, target: str) -> None:
     """The last event of a stream repeats what came before it, in the same words."""
     transcoder = dragoman.Transcoder(stream.dialect, target, now=0)
-    said = transcoder.feed(stream.data) + transcoder.close()
+    written = transcoder.feed(stream.data) + transcoder.close()
     if target == stream.dialect or any(
         loss.what.startswith("stream.") for loss in transcoder.losses
     ):
         return
     other = next(name for name in TARGETS if name != target)
     again = dragoman.Transcoder(target, other, now=0)
-    again.feed(said)
+    again.feed(written)
     again.close()
     assert not [loss for loss in again.losses if loss.what == "stream.text"]
 
@@ -122,7 +122,7 @@ def test_arguments_are_said_when_they_come(target: str) -> None:
 
 
 def test_calls_side_by_side_take_turns_where_they_must() -> None:
-    """The open block goes on, the next waits for its turn and is said the moment that it comes."""
+    """The open block goes on, the next waits for its turn and is written when it comes."""
     transcoder = dragoman.Transcoder("openai-chat", "anthropic-messages")
     transcoder.feed(chunk(call(0, '{"a":', name="sky")))
     assert transcoder.feed(chunk(call(1, '{"b":', name="sea"))) == b""

@@ -17,7 +17,8 @@ from dragoman import dialects
 from dragoman.core.reading import parse
 from dragoman.model import Response, Text
 from dragoman.streams.framing import framer, write_frame
-from talks import ANSWER, EXPECTED, LAST, replies, said
+from talks import ANSWER, EXPECTED, LAST, replies
+from talks import written as gist
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
 FEW = 25
@@ -78,7 +79,7 @@ def test_cut_after_every_byte(source: str, target: str) -> None:
     for place in places(cut):
         transcoder = dragoman.Transcoder(source, target, now=0)
         begun = transcoder.feed(cut.data[:place])
-        assert everything.startswith(begun)  # nothing is said that the whole would not say
+        assert everything.startswith(begun)  # nothing is written that the whole would not say
         if place <= cut.starts:
             assert not transcoder.ended
         written = begun + transcoder.close()
@@ -111,7 +112,7 @@ def is_complete(transcoder: dragoman.Transcoder, written: bytes, target: str) ->
     assert again.problem is None  # a stream of the target, with an end or with an error
     assert (again.response.failure is None) is (failure is None), written[-300:]
     if failure is None:
-        assert said(transcoder.document, target) == EXPECTED
+        assert gist(transcoder.document, target) == EXPECTED
         return True
     frames = framer(dialects.get(target).framing)
     for _, data in [*frames.feed(written), *frames.close()]:

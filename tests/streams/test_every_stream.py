@@ -48,16 +48,16 @@ def call(index: int, arguments: str, **named: str) -> dict[str, Any]:
 @cache
 def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
     """Reasoning, words and two calls in a dialect, each in several pieces."""
-    said: list[dict[str, Any]] = [{"reasoning_content": f"THOUGHT{n}; "} for n in range(3)]
-    said += [{"content": f"WORD{n}; "} for n in range(3)]
+    spelled: list[dict[str, Any]] = [{"reasoning_content": f"THOUGHT{n}; "} for n in range(3)]
+    spelled += [{"content": f"WORD{n}; "} for n in range(3)]
     for index in range(2):
-        said.append(
+        spelled.append(
             {"tool_calls": [{"index": index, "id": f"c{index}", "function": {"name": "f"}}]}
         )
-        said.append(call(index, '{"a":"'))
-        said += [call(index, f"ARGUMENT{index}{n}; ") for n in range(3)]
-        said.append(call(index, '"}'))
-    data = b"".join(map(chunk, said)) + chunk({}, "tool_calls") + b"data: [DONE]\n\n"
+        spelled.append(call(index, '{"a":"'))
+        spelled += [call(index, f"ARGUMENT{index}{n}; ") for n in range(3)]
+        spelled.append(call(index, '"}'))
+    data = b"".join(map(chunk, spelled)) + chunk({}, "tool_calls") + b"data: [DONE]\n\n"
     transcoder = dragoman.Transcoder("openai-chat", dialect)
     data = transcoder.feed(data) + transcoder.close()
     return tuple(written(frame, dialect) for frame in frames_of(data, dialect))
@@ -68,7 +68,7 @@ THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 NAMED_LAST = ("copilot-responses",)
 """Where the last event alone has a place for model, id and date."""
 WHOLE = ("gemini", "ollama", "mistral", "icontent", "icontent-design", "xzatoma")
-"""Where a call cannot be said before it is whole: its arguments are an object, mostly."""
+"""Where a call cannot be expressed before it is whole: its arguments are an object, mostly."""
 
 
 @sources
@@ -87,7 +87,9 @@ def test_each_piece_is_said_on_the_feed_that_brings_it(
             new = {mark for mark in new if not mark.startswith(b"THOUGHT")}  # no place for them
         due |= new
         due -= set(MARK.findall(transcoder.feed(data)))
-        if target in WHOLE:  # a call is said when it ends, at the latest when the next one begins
+        if (
+            target in WHOLE
+        ):  # a call is written when it ends, at the latest when the next one begins
             assert len({mark[:-2] for mark in due if mark.startswith(b"ARGUMENT")}) < 2
             assert not {mark for mark in due if not mark.startswith(b"ARGUMENT")}
         else:
@@ -96,8 +98,8 @@ def test_each_piece_is_said_on_the_feed_that_brings_it(
     assert not due
     assert len(heard) == 12 or source in THOUGHTLESS
     assert transcoder.response.failure is None
-    said = {loss.what for loss in transcoder.losses if loss.what.startswith("stream.")}
-    assert said <= ({"stream.head"} if source in NAMED_LAST else set())
+    spelled = {loss.what for loss in transcoder.losses if loss.what.startswith("stream.")}
+    assert spelled <= ({"stream.head"} if source in NAMED_LAST else set())
 
 
 # -- hostile --------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ ANSWERS = [
 
 @cache
 def seeds(dialect: str) -> list[list[Frame]]:
-    """The answers of the corpus in a dialect, or else what those of a chat become in it."""
+    """The replies of the corpus in a dialect, or else what those of a chat become in it."""
     mine = [document for document in ANSWERS if document.dialect == dialect]
     if mine:
         return [frames_of(dragoman.decompose(d.body, dialect), dialect) for d in mine]
@@ -121,8 +123,8 @@ def seeds(dialect: str) -> list[list[Frame]]:
 
 def transcoded(frames: list[Frame], dialect: str) -> bytes:
     transcoder = dragoman.Transcoder("openai-chat", dialect)
-    said = b"".join(transcoder.feed(written(frame, "openai-chat")) for frame in frames)
-    return said + transcoder.close()
+    spelled = b"".join(transcoder.feed(written(frame, "openai-chat")) for frame in frames)
+    return spelled + transcoder.close()
 
 
 def mangled(frames: list[Frame], dice: random.Random) -> None:
@@ -154,11 +156,11 @@ def test_a_mangled_stream_is_an_answer_or_an_error(source: str, target: str) -> 
         for _ in range(dice.randint(1, 3)):
             mangled(frames, dice)
         transcoder = dragoman.Transcoder(source, target, collect=dice.random() < 0.5)
-        said = b"".join(transcoder.feed(written(frame, source)) for frame in frames)
-        said += transcoder.close()
+        spelled = b"".join(transcoder.feed(written(frame, source)) for frame in frames)
+        spelled += transcoder.close()
         assert isinstance(transcoder.losses, tuple)
         again = dragoman.Transcoder(target, target)
-        again.feed(said)
+        again.feed(spelled)
         again.close()
         if transcoder.response.failure is not None:
-            assert again.response.failure is not None, said[-500:]
+            assert again.response.failure is not None, spelled[-500:]

@@ -139,7 +139,7 @@ def test_legal_orders(source: str, tree: Response, seed: int) -> None:
     hold(data, source)
 
 
-# -- what comes last is said all the same ------------------------------------------------------
+# -- what comes last is written all the same ------------------------------------------------------
 
 
 def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
@@ -148,16 +148,16 @@ def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
     return b"data: " + msgspec.json.encode(doc) + b"\n\n"
 
 
-def detail(**said: str) -> dict[str, Any]:
+def detail(**written: str) -> dict[str, Any]:
     about = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
-    return {"reasoning_details": [about | said]}
+    return {"reasoning_details": [about | written]}
 
 
 def test_a_signature_that_the_source_does_not_know_reaches_those_who_do() -> None:
     """Chat has no ``reasoning_details``; servers of chats that have them sign at the end."""
-    said = [chunk({"reasoning": word, **detail(text=word)}) for word in ("Hm", " so")]
-    said += [chunk(detail(signature="c2ln")), chunk({"content": "Hi"}), chunk({}, "stop")]
-    data = b"".join(said) + b"data: [DONE]\n\n"
+    written = [chunk({"reasoning": word, **detail(text=word)}) for word in ("Hm", " so")]
+    written += [chunk(detail(signature="c2ln")), chunk({"content": "Hi"}), chunk({}, "stop")]
+    data = b"".join(written) + b"data: [DONE]\n\n"
     transcoder = Transcoder("openai-chat", "openrouter", now=0)
     heard = collect(transcoder.feed(data) + transcoder.close(), "openrouter").document
     (entry,) = heard["choices"][0]["message"]["reasoning_details"]
@@ -167,8 +167,8 @@ def test_a_signature_that_the_source_does_not_know_reaches_those_who_do() -> Non
 
 def test_words_that_are_redacted_in_the_end_leave_no_block_open() -> None:
     block = Reasoning(("Hm.",), signature=Signature("c2VhbA==", "anthropic", kind="encrypted"))
-    said = Candidate(Message("assistant", (block, Text("Hi"))), Stop("end"))
-    data = native_bytes(pieces(Response("r", "m", (said,))))
+    written = Candidate(Message("assistant", (block, Text("Hi"))), Stop("end"))
+    data = native_bytes(pieces(Response("r", "m", (written,))))
     transcoder = Transcoder("native", "anthropic-messages", now=0)
     heard = collect(transcoder.feed(data) + transcoder.close(), "anthropic-messages").document
     assert [part["type"] for part in heard["content"]] == ["thinking", "redacted_thinking", "text"]
@@ -227,7 +227,7 @@ def edited(doc: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 @pytest.mark.parametrize("source", REPEATED)
 def test_a_last_event_that_says_otherwise(source: str) -> None:
-    """What came bit by bit stays, what is new is said, and what is other text is reported."""
+    """What came bit by bit stays, what is new is written, and what is other text is reported."""
     blocks = (
         Reasoning((), ("Hm so",), id="rs_1"),
         Text("Hello you"),
@@ -244,9 +244,9 @@ def test_a_last_event_that_says_otherwise(source: str) -> None:
     assert len(found) > 15
     for path, new in found:
         frame = msgspec.json.encode({**event, "response": edited(event["response"], path, new)})
-        said = [*before, frame + b"\n\n", *([end] if end else ())]
+        written = [*before, frame + b"\n\n", *([end] if end else ())]
         try:
-            hold(b"data: ".join(said), source)
+            hold(b"data: ".join(written), source)
         except AssertionError as problem:
             raise AssertionError(f"{path} = {new!r}: {problem}") from None
 
@@ -367,9 +367,9 @@ def test_a_writer_that_swallows_is_noticed(
     dialect = type(dialects.get(target))
     write = dialect.stream_writer
 
-    def swallowing(self: Any, log: Ledger, *, home: bool = False) -> StreamWriter:
-        writer = write(self, log, home=home)
-        if self.name == target and not home:
+    def swallowing(self: Any, log: Ledger, *, same: bool = False) -> StreamWriter:
+        writer = write(self, log, same=same)
+        if self.name == target and not same:
             swallow(*MUTANTS[mutant], writer)
         return writer
 
@@ -391,6 +391,6 @@ def test_what_a_target_has_none_of_is_lost(mutant: str, target: str) -> None:
     """A mutant may go unnoticed for this reason only where the ledger says so at rest."""
     block, code = LOSSES[mutant]
     log = Ledger(now=0)
-    said = Message("assistant", (block, Text("So.")))
-    dialects.get(target).write(Response("r", "m", (Candidate(said, Stop("end")),)), log)
+    written = Message("assistant", (block, Text("So.")))
+    dialects.get(target).write(Response("r", "m", (Candidate(written, Stop("end")),)), log)
     assert ("dropped", code) in {(loss.kind, loss.what) for loss in log.losses}

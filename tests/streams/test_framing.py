@@ -331,12 +331,14 @@ def test_frames_are_written(kind: str, frame: Frame, data: bytes) -> None:
 
 def binary(headers: dict[str, tuple[int, bytes]], payload: bytes = b"{}") -> bytes:
     """A frame after the specification: name, type and value of each header as they are given."""
-    said = b"".join(
+    written = b"".join(
         bytes([len(name)]) + name.encode() + bytes([kind]) + value
         for name, (kind, value) in headers.items()
     )
-    prelude = (16 + len(said) + len(payload)).to_bytes(4, "big") + len(said).to_bytes(4, "big")
-    frame = prelude + crc32(prelude).to_bytes(4, "big") + said + payload
+    prelude = (16 + len(written) + len(payload)).to_bytes(4, "big") + len(written).to_bytes(
+        4, "big"
+    )
+    frame = prelude + crc32(prelude).to_bytes(4, "big") + written + payload
     return frame + crc32(frame).to_bytes(4, "big")
 
 
@@ -386,12 +388,12 @@ def test_the_headers_name_a_frame(
 
 
 def test_frames_of_the_event_stream_are_written() -> None:
-    said = {
+    written = {
         ":event-type": text("delta"),
         ":content-type": text("application/json"),
         ":message-type": text("event"),
     }
-    assert write_frame("eventstream", ("delta", b"1")) == binary(said, b"1")
+    assert write_frame("eventstream", ("delta", b"1")) == binary(written, b"1")
     failed = {
         ":exception-type": text("throttlingException"),
         ":content-type": text("application/json"),

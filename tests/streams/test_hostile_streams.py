@@ -1,4 +1,4 @@
-"""Streams that went wrong on the way, or were made to: an answer or an error, and nothing else."""
+"""Streams that went wrong on the way, or were made to: a reply or an error, and nothing else."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def written(frames: list[Frame]) -> bytes:
 
 
 def survive(data: bytes, source: str, target: str, *, collect: bool = True) -> Response:
-    """Any bytes give an answer or a failure, and the target's own reader sees the same."""
+    """Any bytes give a reply or a failure, and the target's own reader sees the same."""
     transcoder = dragoman.Transcoder(source, target, collect=collect)
-    said = b"".join(transcoder.feed(data[i : i + 997]) for i in range(0, len(data), 997))
+    spelled = b"".join(transcoder.feed(data[i : i + 997]) for i in range(0, len(data), 997))
     so_far = transcoder.response
     assert isinstance(so_far, Response)
-    said += transcoder.close()
+    spelled += transcoder.close()
     tree = transcoder.response
     assert isinstance(transcoder.losses, tuple)
     again = dragoman.Transcoder(target, target)
-    again.feed(said)
+    again.feed(spelled)
     again.close()
-    assert (again.response.failure is None) == (tree.failure is None), said[-500:]
+    assert (again.response.failure is None) == (tree.failure is None), spelled[-500:]
     return tree
 
 
@@ -200,12 +200,12 @@ def test_a_bad_frame_is_an_error_with_its_number(source: str, target: str, bad: 
 def test_a_line_without_end_is_an_error(source: str, target: str) -> None:
     """Memory is bounded by the limit of a frame, whatever the source sends."""
     transcoder = dragoman.Transcoder(source, target, limit=10_000, collect=False)
-    said = transcoder.feed(GOOD[source] + b"data: ")
+    spelled = transcoder.feed(GOOD[source] + b"data: ")
     for _ in range(100):
-        said += transcoder.feed(b"x" * 1000)
+        spelled += transcoder.feed(b"x" * 1000)
     assert transcoder.ended
-    said += transcoder.close()
-    assert b"more than 10000 bytes" in said
+    spelled += transcoder.close()
+    assert b"more than 10000 bytes" in spelled
     assert transcoder.response.failure is not None
 
 
@@ -226,10 +226,10 @@ def test_what_passes_as_it_came_ends_in_the_error() -> None:
 
 
 def test_parsed_events_may_be_nonsense_too() -> None:
-    said = list(dragoman.transcode([{"choices": 5}], "openai-chat", "anthropic-messages"))
-    assert said[-1]["type"] == "error"
-    said = list(dragoman.transcode([{"a": object()}], "openai-chat", "anthropic-messages"))
-    assert said[-1]["type"] == "error"
+    spelled = list(dragoman.transcode([{"choices": 5}], "openai-chat", "anthropic-messages"))
+    assert spelled[-1]["type"] == "error"
+    spelled = list(dragoman.transcode([{"a": object()}], "openai-chat", "anthropic-messages"))
+    assert spelled[-1]["type"] == "error"
 
 
 # -- memory ---------------------------------------------------------------------------------
@@ -302,12 +302,12 @@ def test_a_candidate_without_those_before_it_is_written_in_the_end(
     target: str, collect: bool
 ) -> None:
     transcoder = dragoman.Transcoder("openai-chat", target, collect=collect)
-    said = b"".join(map(transcoder.feed, map(second_word, range(3))))
+    spelled = b"".join(map(transcoder.feed, map(second_word, range(3))))
     ended = {"id": "1", "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}
-    said += transcoder.feed(b"data: " + json.dumps(ended).encode() + b"\n\ndata: [DONE]\n\n")
-    said += transcoder.close()
+    spelled += transcoder.feed(b"data: " + json.dumps(ended).encode() + b"\n\ndata: [DONE]\n\n")
+    spelled += transcoder.close()
     heard = dragoman.Transcoder(target, target)
-    heard.feed(said)
+    heard.feed(spelled)
     heard.close()
     (candidate,) = heard.response.candidates
     (text,) = candidate.message.content

@@ -59,8 +59,8 @@ def at_rest(document: Document, target: str) -> Json:
 def streamed(document: Document, target: str) -> tuple[dragoman.Transcoder, bytes]:
     """A response as the stream of another dialect, and who transcoded it."""
     transcoder = dragoman.Transcoder(document.dialect, target, now=0)
-    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
-    return transcoder, said + transcoder.close()
+    written = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    return transcoder, written + transcoder.close()
 
 
 def is_named_last(transcoder: dragoman.Transcoder) -> bool:
@@ -72,16 +72,16 @@ def is_named_last(transcoder: dragoman.Transcoder) -> bool:
 def test_the_client_hears_what_was_said(
     listener: Listener, document: Document, target: str
 ) -> None:
-    transcoder, said = streamed(document, target)
+    transcoder, written = streamed(document, target)
     if transcoder.response.failure is not None:
         with pytest.raises(REFUSALS):
-            listener.hear(said, target)
+            listener.hear(written, target)
         return
-    heard = listener.hear(said, target)
+    heard = listener.hear(written, target)
     if is_named_last(transcoder):  # clients take what the first event says
         rest = tidy(at_rest(document, target))
         heard |= {key: rest[key] for key in ("id", "model", "created") if key in rest}
-    assert heard == tidy(dragoman.collect(said, target).document)
+    assert heard == tidy(dragoman.collect(written, target).document)
     if target != document.dialect:  # there the document may have another form than its stream
         assert heard == tidy(at_rest(document, target))
 
@@ -90,13 +90,13 @@ def test_the_client_hears_what_was_said(
 def test_chunks_of_a_chat(listener: Listener, document: Document) -> None:
     """Each chunk by itself is what a client of chats expects: one id, one role, counts at last."""
     transcoder = dragoman.Transcoder(document.dialect, "openai-chat", now=0)
-    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
-    said += transcoder.close()
+    written = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    written += transcoder.close()
     if transcoder.response.failure is not None:
         with pytest.raises(REFUSALS):
-            listener.chunks(said)
+            listener.chunks(written)
         return
-    chunks = listener.chunks(said)
+    chunks = listener.chunks(written)
     heads = {(chunk["id"], chunk["model"], chunk["created"]) for chunk in chunks}
     assert len(heads) == 1 + is_named_last(transcoder)
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
@@ -132,13 +132,13 @@ def spoken(tree: Response) -> tuple[str, list[tuple[str, Json]]]:
 def test_the_other_clients_hear_what_was_said(
     listener: Listener, document: Document, target: str
 ) -> None:
-    transcoder, said = streamed(document, target)
+    transcoder, written = streamed(document, target)
     if transcoder.response.failure is not None:
-        assert not has_finished(listener, said, target)
+        assert not has_finished(listener, written, target)
         return
-    heard = listener.follow(said, target)
+    heard = listener.follow(written, target)
     assert heard.ending is not None
-    tree = dragoman.read(dragoman.collect(said, target).document, target, facet="response")
+    tree = dragoman.read(dragoman.collect(written, target).document, target, facet="response")
     assert isinstance(tree, Response)
     assert (heard.text, heard.calls) == spoken(tree)
 
@@ -146,12 +146,12 @@ def test_the_other_clients_hear_what_was_said(
 # -- cut streams ----------------------------------------------------------------------------
 
 
-def has_finished(listener: Listener, said: bytes, target: str) -> bool:
+def has_finished(listener: Listener, written: bytes, target: str) -> bool:
     """Whether the client of a dialect takes a stream for a response that came to its end."""
     try:
         if target in OTHERS:
-            return listener.follow(said, target).is_finished
-        heard = listener.hear(said, target)
+            return listener.follow(written, target).is_finished
+        heard = listener.hear(written, target)
     except REFUSALS:
         return False
     return bool(heard.get("status", "completed") == "completed")
@@ -165,10 +165,10 @@ def test_no_client_takes_a_cut_stream_for_a_whole_one(
     tried = 0
     for data in cuts(source):
         transcoder = dragoman.Transcoder(source, target, now=0)
-        said = transcoder.feed(data) + transcoder.close()
-        assert not has_finished(listener, said, target), said[-300:]
+        written = transcoder.feed(data) + transcoder.close()
+        assert not has_finished(listener, written, target), written[-300:]
         tried += 1
     assert tried > 3
     whole = dragoman.Transcoder(source, target, now=0)
-    said = whole.feed(dragoman.decompose(replies(source), source)) + whole.close()
-    assert has_finished(listener, said, target)
+    written = whole.feed(dragoman.decompose(replies(source), source)) + whole.close()
+    assert has_finished(listener, written, target)

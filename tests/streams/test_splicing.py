@@ -291,8 +291,8 @@ def test_a_stream_whose_frames_all_differ(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(splicing, "shape_of", shape_of)
     transcoder.feed(b'data: {"type":"start"}\n\ndata: {"type":"text-start","id":"1"}\n\n')
     for number in range(2000):
-        said = {"type": "text-delta", "id": "1", "delta": f"word{number}"}
-        text = json.dumps(said, indent=number % 7 + 1).replace("\n", "\ndata: ")
+        written = {"type": "text-delta", "id": "1", "delta": f"word{number}"}
+        text = json.dumps(written, indent=number % 7 + 1).replace("\n", "\ndata: ")
         transcoder.feed(f"data: {text}\n\n".encode())
     assert transcoder.spliced == 0
     assert 0 < len(tried) < 40

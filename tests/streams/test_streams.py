@@ -1,4 +1,4 @@
-"""The laws of streams over every answer of the corpus, and streams that went wrong."""
+"""The laws of streams over every reply of the corpus, and streams that went wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANSWERS = [
     for document in case.documents
     if document.facet == "response" and not document.degraded and document.dialect in STREAMS
 ]
-answers = pytest.mark.parametrize("document", ANSWERS, ids=lambda d: d.name)
+replies = pytest.mark.parametrize("document", ANSWERS, ids=lambda d: d.name)
 targets = pytest.mark.parametrize("target", STREAMS)
 
 
@@ -53,18 +53,18 @@ def test_collect_undoes_decompose(document: Document) -> None:
     assert back == tree, testing.difference(back, tree)
 
 
-@answers
+@replies
 def test_an_answer_flies(document: Document) -> None:
     testing.flies(document)
 
 
-@answers
+@replies
 @targets
 def test_rest_is_flight(document: Document, target: str) -> None:
     testing.rest_is_flight(stream(document), document.dialect, target)
 
 
-@answers
+@replies
 @targets
 def test_chunks_do_not_matter(document: Document, target: str) -> None:
     for size in (1, 7):
@@ -94,7 +94,7 @@ def test_cuts_are_tried_in_every_framing(framing: str) -> None:
     assert any(dialects.get(source).framing == framing for _, source, _ in CUT)
 
 
-@answers
+@replies
 @targets
 def test_never_a_false_success(document: Document, target: str) -> None:
     testing.never_a_false_success(stream(document), document.dialect, target)
@@ -108,7 +108,7 @@ def parsed(data: bytes, dialect: str) -> list[Any]:
     return [json.loads(text) for _, text in found if text != b"[DONE]"]
 
 
-@answers
+@replies
 @targets
 def test_parsed_events_become_the_same_events(document: Document, target: str) -> None:
     """With an iterator or an asynchronous one, as with bytes."""
@@ -116,8 +116,8 @@ def test_parsed_events_become_the_same_events(document: Document, target: str) -
     transcoder = Transcoder(source, target)
     wanted = parsed(transcoder.feed(data) + transcoder.close(), target)
     given = parsed(data, source)
-    said = list(dragoman.transcode(given, source, target))
-    assert said == wanted, testing.difference(said, wanted)
+    written = list(dragoman.transcode(given, source, target))
+    assert written == wanted, testing.difference(written, wanted)
 
     async def one_by_one() -> AsyncIterator[Any]:
         for event in given:
@@ -126,8 +126,8 @@ def test_parsed_events_become_the_same_events(document: Document, target: str) -
     async def heard() -> list[Any]:
         return [event async for event in dragoman.transcode(one_by_one(), source, target)]
 
-    said = asyncio.run(heard())
-    assert said == wanted, testing.difference(said, wanted)
+    written = asyncio.run(heard())
+    assert written == wanted, testing.difference(written, wanted)
 
 
 CHUNKS: tuple[dict[str, Any], ...] = (
@@ -140,15 +140,15 @@ CHUNKS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize(("target", "count"), [("anthropic-messages", 3), ("openai-responses", 7)])
 def test_what_was_named_on_the_way_keeps_its_name(target: str, count: int) -> None:
-    """A server that names neither its answer nor its calls, and ids that never come again."""
+    """A server that names neither its reply nor its calls, and ids that never come again."""
     fresh = (f"_{number}" for number in range(100))
     transcoder = Transcoder("openai-chat", target, ids=lambda prefix: prefix + next(fresh))
     chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in CHUNKS]
     ended = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
     data = b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in (*chunks, ended))
-    said = (transcoder.feed(data) + transcoder.close()).decode()
+    written = (transcoder.feed(data) + transcoder.close()).decode()
     assert transcoder.response.failure is None
-    assert len(set(re.findall(r'"(?:id|item_id|call_id)":"(\w+)"', said))) == count
+    assert len(set(re.findall(r'"(?:id|item_id|call_id)":"(\w+)"', written))) == count
 
 
 SENSELESS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -173,37 +173,37 @@ SENSELESS: dict[str, tuple[dict[str, Any], ...]] = {
 def test_an_answer_that_makes_no_sense_ends_in_an_error(source: str, target: str) -> None:
     transcoder = Transcoder(source, target)
     data = b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in SENSELESS[source])
-    said = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
+    written = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
     assert transcoder.problem is not None
     assert transcoder.response.failure is not None
-    assert transcoder.response.failure.message.encode() in said
+    assert transcoder.response.failure.message.encode() in written
 
 
-@answers
+@replies
 @targets
 def test_a_source_that_fails_without_a_word(document: Document, target: str) -> None:
     transcoder = Transcoder(document.dialect, target)
     data = stream(document)
-    said = transcoder.feed(data[: len(data) // 2])
+    written = transcoder.feed(data[: len(data) // 2])
     if not transcoder.ended:
-        said += transcoder.fail(Failure("overloaded", "The line is dead."))
-        assert b"The line is dead." in said
+        written += transcoder.fail(Failure("overloaded", "The line is dead."))
+        assert b"The line is dead." in written
         assert transcoder.response.failure == Failure("overloaded", "The line is dead.")
     assert transcoder.fail(Failure("server", "Again.")) == b""
 
 
-@answers
+@replies
 def test_an_error_never_ends_up_inside_of_a_frame(document: Document) -> None:
     """What stays in its dialect passes as it is, but for a frame that broke off."""
     data = stream(document)
     for cut in range(0, len(data), 7):
         transcoder = Transcoder(document.dialect, document.dialect)
-        said = transcoder.feed(data[:cut])
+        written = transcoder.feed(data[:cut])
         if transcoder.ended:
             break
-        said += transcoder.fail(Failure("overloaded", "The line is dead."))
+        written += transcoder.fail(Failure("overloaded", "The line is dead."))
         again = Transcoder(document.dialect, document.dialect)
-        again.feed(said + transcoder.close())
+        again.feed(written + transcoder.close())
         again.close()
         assert again.problem is None
         assert again.response.failure is not None
@@ -216,8 +216,8 @@ def test_what_stays_in_its_dialect_passes_as_it_is(end: bytes, size: int) -> Non
     chunk = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
     data = (b"data: %b\n\n: \n\ndata: [DONE]\n" % json.dumps(chunk).encode()).replace(b"\n", end)
     transcoder = Transcoder("openai-chat", "openai-chat")
-    said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
-    assert b"".join(said) + transcoder.close() == data
+    written = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
+    assert b"".join(written) + transcoder.close() == data
 
 
 CHATS = [name for name in STREAMS if isinstance(dialects.get(name), OpenAIChat)]

@@ -102,8 +102,8 @@ class Reader(StreamReader):
 class Writer(StreamWriter):
     """Writes each event as a line."""
 
-    def line(self, **said: Any) -> bytes:
-        return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+    def line(self, **written: Any) -> bytes:
+        return json.dumps(written, separators=(",", ":")).encode() + b"\n"
 
     def begin(self, event: Begin) -> bytes:
         self.begun = True
@@ -157,10 +157,10 @@ class Toy(Dialect):
         if doc["text"] == "unreadable":
             raise Malformed("no text", "/text")
         content = (Text(doc["text"], at="/text"),) if doc["text"] else ()
-        said = Candidate(Message("assistant", content), Stop("end"))
+        given = Candidate(Message("assistant", content), Stop("end"))
         created = doc.get("created")
         return Response(
-            doc.get("id"), doc.get("model"), (said,), created=created, dialect=self.name, at=""
+            doc.get("id"), doc.get("model"), (given,), created=created, dialect=self.name, at=""
         )
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
@@ -178,8 +178,8 @@ class Toy(Dialect):
     def read_stream(self, whole: bool) -> StreamReader:
         return self.reader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        return self.writer(self, home, log)
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
+        return self.writer(self, same, log)
 
 
 class EagerToy(Toy):
@@ -288,10 +288,10 @@ def test_options_reach_those_who_ask() -> None:
     assert transcoder.log.now == 7.5
     assert transcoder.log.target == "b"
     assert transcoder.log.models is not Transcoder("a", "b").log.models
-    assert not transcoder.writer.home
-    assert Transcoder("a", "a").writer.home
-    assert Transcoder("a", "a").reader.home
-    assert not transcoder.reader.home
+    assert not transcoder.writer.same
+    assert Transcoder("a", "a").writer.same
+    assert Transcoder("a", "a").reader.same
+    assert not transcoder.reader.same
 
 
 def test_what_is_named_on_the_way_keeps_its_name() -> None:
@@ -310,9 +310,9 @@ def test_texts_are_kept_where_they_are_wanted() -> None:
 
 def test_blank_reasoning_waits_only_where_there_are_no_summaries() -> None:
     frames = lines(BEGIN, {"think": "hm"})
-    for target, said in (("b", [" ", "hm"]), ("eager", [" ", "hm"])):
+    for target, written in (("b", [" ", "hm"]), ("eager", [" ", "hm"])):
         out = Transcoder("a", target).feed(frames)
-        assert [frame["say"] for frame in told(out)[1:]] == said
+        assert [frame["say"] for frame in told(out)[1:]] == written
     blank = lines(BEGIN, {"blank": " "})
     assert len(told(Transcoder("a", "b").feed(blank))) == 1
     assert len(told(Transcoder("a", "eager").feed(blank))) == 2
@@ -321,15 +321,15 @@ def test_blank_reasoning_waits_only_where_there_are_no_summaries() -> None:
 @pytest.mark.parametrize("block", ["refusal", "document", "text"])
 def test_a_block_opens_as_the_target_can_write_it(block: str) -> None:
     lowered = {"refusal": [{"open": "Text"}], "document": [{"open": "Text"}, {"say": "words"}]}
-    for target, said in (("plain", lowered.get(block)), ("rich", None)):
+    for target, written in (("plain", lowered.get(block)), ("rich", None)):
         out = Transcoder("a", target).feed(lines(BEGIN, {"open": block}))
-        assert told(out)[1:] == (said or [{"open": BLOCKS[block].__class__.__name__}])
+        assert told(out)[1:] == (written or [{"open": BLOCKS[block].__class__.__name__}])
 
 
 def test_a_citation_is_written_if_the_target_can() -> None:
     frames = lines(BEGIN, {"open": "text"}, {"cite": "https://example.com"})
-    for target, said in (("plain", []), ("rich", [{"cite": "https://example.com"}])):
-        assert told(Transcoder("a", target).feed(frames))[2:] == said
+    for target, written in (("plain", []), ("rich", [{"cite": "https://example.com"}])):
+        assert told(Transcoder("a", target).feed(frames))[2:] == written
 
 
 # -- limits ---------------------------------------------------------------------------------------
@@ -455,9 +455,9 @@ def test_a_source_that_says_itself_that_it_was_cut() -> None:
 @pytest.mark.parametrize("target", ["a", "b"])
 def test_a_source_that_fails_without_a_word(target: str) -> None:
     transcoder = Transcoder("a", target)
-    said = transcoder.feed(lines(BEGIN, SAY) + b'{"say":')
+    written = transcoder.feed(lines(BEGIN, SAY) + b'{"say":')
     out = transcoder.fail(Failure("timeout", "no answer"))
-    assert told(said) == [{"begin": {"id": "1"} if target == "b" else BEGIN["begin"]}, SAY]
+    assert told(written) == [{"begin": {"id": "1"} if target == "b" else BEGIN["begin"]}, SAY]
     assert told(out) == [{"fail": "no answer"}]
     assert transcoder.fail(Failure("timeout", "again")) == b""
     assert transcoder.close() == b""
@@ -501,8 +501,8 @@ class Loud:
 @pytest.mark.parametrize("duplicates", [False, True])
 def test_a_reply_whose_request_is_known(duplicates: bool) -> None:
     out, transcoder = run(GOOD, amend=Loud(), duplicates=duplicates)
-    said = [frame["say"] for frame in told(out) if "say" in frame]
-    assert said == ["Hi", "Hi", " there", " there"]
+    written = [frame["say"] for frame in told(out) if "say" in frame]
+    assert written == ["Hi", "Hi", " there", " there"]
     assert transcoder.document["model"] == "amended"
     assert transcoder.response.model == "amended"
     assert ledger(transcoder) == [("dropped", "amended", "")]  # a look at the response adds none

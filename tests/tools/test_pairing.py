@@ -1,4 +1,4 @@
-"""Which call a result answers that bears no id."""
+"""Which call a result replies that bears no id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def waiting(*turns: str) -> Waiting:
 
 
 @pytest.mark.parametrize(
-    ("turns", "results", "answered"),
+    ("turns", "results", "replied"),
     [
         (["ab"], [None, None, None], ["a0", "b0", None]),
         (["ab"], ["b", "a", "a"], ["b0", "a0", None]),
@@ -38,10 +38,10 @@ def waiting(*turns: str) -> Waiting:
     ],
 )
 def test_results_without_ids(
-    turns: list[str], results: list[str | None], answered: list[str | None]
+    turns: list[str], results: list[str | None], replied: list[str | None]
 ) -> None:
     calls = waiting(*turns)
-    assert [calls.answer(name) for name in results] == answered
+    assert [calls.reply(name) for name in results] == replied
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "gemini", "cohere"])

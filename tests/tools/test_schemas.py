@@ -133,7 +133,7 @@ anything = rooted | usual
 
 
 def tame_words(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """What can be said nearly everywhere, if in other words."""
+    """What can be expressed nearly everywhere, if in other words."""
     return st.one_of(
         keywords(st.nothing(), "minLength", "description").map({"type": "string"}.__or__),
         keywords(st.nothing(), "exclusiveMinimum", "minimum").map({"type": "integer"}.__or__),
@@ -644,7 +644,7 @@ def test_the_own_form_of_gemini_is_json_schema_to_others() -> None:
     }
 
 
-def said(model: str) -> tuple[Any, tuple[Loss, ...]]:
+def written(model: str) -> tuple[Any, tuple[Loss, ...]]:
     result = convert(request(model), source="openai-chat", target="gemini")
     return result.document, result.losses
 
@@ -661,7 +661,7 @@ def request(model: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", ["gemini-2.0-flash", "models/gemini-1.5-pro", "claude-x"])
 def test_old_models_get_the_own_form(model: str) -> None:
-    document, losses = said(model)
+    document, losses = written(model)
     (tool,) = document["tools"][0]["functionDeclarations"]
     assert tool["parameters"]["properties"] == {"unit": {"type": "STRING", "enum": ["C"]}}
     told = [loss for loss in losses if loss.what != "model"]
@@ -672,7 +672,7 @@ def test_old_models_get_the_own_form(model: str) -> None:
 
 
 def test_other_models_get_json_schema() -> None:
-    document, losses = said("gemini-3-pro")
+    document, losses = written("gemini-3-pro")
     (tool,) = document["tools"][0]["functionDeclarations"]
     assert tool["parametersJsonSchema"]["additionalProperties"] is False
     assert [f"{loss.kind} {loss.what}" for loss in losses] == ["renamed tool.schema"]

@@ -96,7 +96,7 @@ SHAPES: dict[str, tuple[str, str, Any, str, str]] = {
         "openai-responses", "response",
         {"model": "m", "output": [
             {"type": "reasoning", "id": "rs_1",
-             "summary": [{"type": "summary_text", "text": said}]} for said in ("One.", "Two.")]},
+             "summary": [{"type": "summary_text", "text": text}]} for text in ("One.", "Two.")]},
         "vercel-model", "approximated text.boundary /output/1"),
     "a status that failed, and why it was cut off": (
         "openai-responses", "response",
@@ -178,8 +178,9 @@ def test_a_variant_with_one_candidate_writes_one(monkeypatch: pytest.MonkeyPatch
     groq = dialects.get("groq")
     monkeypatch.setattr(type(groq), "can", replace(groq.can, candidates=1))
     one, two = (
-        b'data: {"id":"1","model":"m","choices":[{"index":%d,"delta":{"content":"%s"}}]}\n\n' % said
-        for said in ((0, b"One."), (1, b"Two."))
+        b'data: {"id":"1","model":"m","choices":[{"index":%d,"delta":{"content":"%s"}}]}\n\n'
+        % spelled
+        for spelled in ((0, b"One."), (1, b"Two."))
     )
     transcoder = Transcoder("openai-chat", "groq", now=0)
     written = transcoder.feed(one + two + b"data: [DONE]\n\n") + transcoder.close()

@@ -92,12 +92,12 @@ SPOKEN = frozenset({Request, History})
 class _Turns:
     """The units of a document, each with what the client's document says for it."""
 
-    __slots__ = ("count", "doc", "nodes", "said", "slots")
+    __slots__ = ("count", "doc", "nodes", "slots", "written")
 
-    def __init__(self, doc: dict[str, Json], nodes: Sequence[Any], said: Sequence[Any]) -> None:
+    def __init__(self, doc: dict[str, Json], nodes: Sequence[Any], written: Sequence[Any]) -> None:
         self.doc = doc
         self.nodes = nodes
-        self.said = said
+        self.written = written
         self.count = 0
         self.slots: set[str] = set()
 
@@ -119,7 +119,7 @@ class _Turns:
     def what(self, number: int) -> Sequence[Any]:
         """What the client's document says for it."""
         first, end, *_ = self.span(number)
-        return self.said[first:end]
+        return self.written[first:end]
 
     def neighbours(self, number: int) -> list[str]:
         before, after = "^", "$"
@@ -136,10 +136,16 @@ class _Listed(_Turns):
     __slots__ = ("items", "lead", "numbers", "slot", "starts")
 
     def __init__(
-        self, doc: dict[str, Json], tree: Any, said: Any, numbers: list[int], slot: str, lead: str
+        self,
+        doc: dict[str, Json],
+        tree: Any,
+        written: Any,
+        numbers: list[int],
+        slot: str,
+        lead: str,
     ) -> None:
         """``numbers``: the item that each message stands in, in order."""
-        super().__init__(doc, tree.messages, said)
+        super().__init__(doc, tree.messages, written)
         self.slot = slot
         self.items = doc[slot]
         self.lead = int(bool(lead))
@@ -182,18 +188,18 @@ class _Listed(_Turns):
         return 0 if index < 0 else bisect_right(self.starts, self.numbers[index]) - 1 + self.lead
 
 
-def _turns(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Turns | None:
-    listed = _listed(doc, tree, said, alike)
+def _turns(doc: dict[str, Json], tree: Any, written: Any, alike: set[str]) -> _Turns | None:
+    listed = _listed(doc, tree, written, alike)
     if listed is not None:
         return listed
     view = view_of(doc, tree, False)
     if view is None or view.base is not None:
         return None
-    turns = _Viewed(view, tree.messages, said)
+    turns = _Viewed(view, tree.messages, written)
     return turns if turns.ends and turns.ends[-1] == len(tree.messages) else None
 
 
-def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Listed | None:
+def _listed(doc: dict[str, Json], tree: Any, written: Any, alike: set[str]) -> _Listed | None:
     ats = [node.at for node in tree.messages]
     slot = ats[-1].split("/", 2)[1] if ats and ats[-1] else ""
     items = doc.get(slot)
@@ -208,7 +214,7 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
     numbers = _numbers(slot, ats)
     if not numbers or numbers != sorted(numbers):
         return None
-    turns = _Listed(doc, tree, said, numbers, slot, lead)
+    turns = _Listed(doc, tree, written, numbers, slot, lead)
     # An item that was read into the result before it is no unit of its own.
     return turns if turns.is_one_by_one() or not _is_hoisted(tree.messages) else None
 
@@ -263,8 +269,8 @@ class _Viewed(_Turns):
 
     __slots__ = ("ends", "units")
 
-    def __init__(self, view: View, nodes: Sequence[Any], said: Sequence[Any]) -> None:
-        super().__init__(view.inner, nodes, said)
+    def __init__(self, view: View, nodes: Sequence[Any], written: Sequence[Any]) -> None:
+        super().__init__(view.inner, nodes, written)
         self.units = view.turns
         self.slots = view.slots()
         self.count = len(view.turns)
@@ -361,16 +367,16 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
         first, end, slot, start, stop = turns.span(number)
         if nodes[first].role in INSTRUCTIONS and first >= begin:
             return None  # a system prompt in the middle
-        said, mine = turns.said[first:end], nodes[first:end]
-        atoms = common_gist(said, mine)
+        written, mine = turns.written[first:end], nodes[first:end]
+        atoms = common_gist(written, mine)
         if atoms is None:
-            if not say_the_same(said, mine) or are_marked(said):
+            if not say_the_same(written, mine) or are_marked(written):
                 return None
-            atoms = gist_of(said)
+            atoms = gist_of(written)
         key, size = digest(joined(atoms))
         entry: dict[str, Json] = {"at": number, "is": [key]}
         if size < SLIGHT:
-            _tell(entry, said, turns, reused)
+            _tell(entry, written, turns, reused)
         if number == last:
             entry["size"] = len(atoms)
         value = turns.doc[slot]
@@ -415,10 +421,10 @@ def _settle(
 
 
 def _tell(
-    entry: dict[str, Json], said: Sequence[Any], turns: _Turns, reused: set[str | None]
+    entry: dict[str, Json], written: Sequence[Any], turns: _Turns, reused: set[str | None]
 ) -> None:
     """How a turn that may stand anywhere is told: by its ids, or by what it stands beside."""
-    ids = ids_of(said)
+    ids = ids_of(written)
     if ids and None not in ids and reused.isdisjoint(ids):
         entry["ids"] = ids
     else:
@@ -428,12 +434,12 @@ def _tell(
 def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
     """The losses that no restored turn makes up for."""
     number: dict[str, int] = {}
-    for index in range(len(turns.said) - 1, -1, -1):
-        number[turns.said[index].at] = index  # the first, if there are several
+    for index in range(len(turns.written) - 1, -1, -1):
+        number[turns.written[index].at] = index  # the first, if there are several
     found = [owner_of(loss.path, number) for loss in losses]
     if None in found:  # of a block that stands elsewhere, or of no turn
         owner: dict[str, tuple[str, int]] = {}
-        for node in turns.said:
+        for node in turns.written:
             own(owner, node, ("turns", turns.unit_of(number[node.at])))
         return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
     return [

@@ -63,7 +63,7 @@ def open_(
     The capsule is one that ``validating.check`` has passed. ``heard`` and ``echoed`` are what the
     document was written from: the tree, and the document of the client's dialect.
     """
-    said_before = len(log.losses)
+    noted_before = len(log.losses)
     proof = Proof(client, echoed, heard, dialect, facet, log)
     key = capsule.get("wrap")
     if key.__class__ is str and document.__class__ is list:
@@ -75,7 +75,7 @@ def open_(
         if capsule["capsule"] == 1 or "count" not in capsule:
             root = patching.Root(document) if capsule.get("refs") else None
             restored = patching.apply(capsule.get("patch"), document, "", log, root)
-            if len(log.losses) == said_before:  # all of it fitted
+            if len(log.losses) == noted_before:  # all of it fitted
                 repaired = Counter(tuple(repaired) for repaired in capsule.get("repaired", ()))
                 left = _unrepaired(log.losses, repaired, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
@@ -90,7 +90,7 @@ def open_(
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
             if document is not untyped:
                 _note_types(restored, document, untyped, dialect.history, log)
-        _point(log, said_before, echoed)
+        _point(log, noted_before, echoed)
         return restored
     except RecursionError:
         raise CapsuleError("nested too deeply to be restored") from None
@@ -252,7 +252,7 @@ class _Entry:
         if "size" in self.data and self.count == 1 and not found:
             found = [at for at, unit in enumerate(units) if self.has_grown(unit)]
         found = [at for at in found if self.fits(units, at) and self.is_near(units, at)]
-        if self.is_prompt():  # which stands before all that is said
+        if self.is_prompt():  # which stands before all that is written
             found = [at for at in found if at <= was]
         if not self.is_told() and len(found) > 1:
             found = [at for at in found if at in (was, was + tail)]
@@ -267,12 +267,12 @@ class _Entry:
         out = TURN
         if "ids" in self.data and units[at].ids() == self.data["ids"]:
             out += 2
-        called, answered = units[at].calls()
+        called, replied = units[at].calls()
         if by := self.data.get("by"):
             before, after = neighbours(units, at, self.count)
-            out += (4 if answered else 2) * (before == by[0])
+            out += (4 if replied else 2) * (before == by[0])
             out += (4 if units[at + self.count - 1].calls()[0] else 2) * (after == by[1])
-        return out + (not named.isdisjoint(called + answered))
+        return out + (not named.isdisjoint(called + replied))
 
     def stays(self, units: list[Unit]) -> bool:
         at = self.data["at"]
@@ -444,7 +444,7 @@ class _Opening:
                     atoms[-1] = atoms[-1][: entry.data["size"]]
                 if part == "turns" and entry.data["put"].__class__ is list:
                     lengths = iter(entry.data["cuts"]) if "cuts" in entry.data else None
-                    atoms = [cut(said, lengths) for said in atoms]
+                    atoms = [cut(spelled, lengths) for spelled in atoms]
                 entry.pieces = expanded(entry.data["put"], atoms, schemas_of(units))
                 if part != "turns":
                     continue

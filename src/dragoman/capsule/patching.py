@@ -69,7 +69,7 @@ def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
 
 def _diff_lists(old: list[Json], new: list[Json]) -> Json:
     ops: list[Json] = []
-    done = kept = 0  # how much of the old list has been said, and what of it just stays
+    done = kept = 0  # how much of the old list has been written, and what of it just stays
 
     def flush(end: bool = False) -> None:
         nonlocal kept

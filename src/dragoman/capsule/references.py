@@ -63,10 +63,10 @@ def _only_text(gists: list[list[Json]]) -> str | None:
     """The long text that is all that one message or result says, as many do."""
     if len(gists) != 1 or len(gists[0]) != 2 or gists[0][0][1] is not None:
         return None
-    said: Json = gists[0][1]
-    if said.__class__ is list and said[0] == "result" and len(said[2]) == 1:
-        said = said[2][0]
-    return said if said.__class__ is str and len(said) >= LONG else None
+    written: Json = gists[0][1]
+    if written.__class__ is list and written[0] == "result" and len(written[2]) == 1:
+        written = written[2][0]
+    return written if written.__class__ is str and len(written) >= LONG else None
 
 
 def cuts_of(gists: list[list[Json]]) -> list[list[int]] | None:

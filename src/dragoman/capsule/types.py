@@ -30,11 +30,11 @@ def place_of(document: Json, dialect: Dialect) -> str | None:
 def typed(document: Json, dialect: Dialect, place: str) -> Json:
     """The document with that type in each message that has none; itself, if there is none."""
     items = _items(document, dialect)
-    said, first = {"type": dialect.implied_type}, place == "first"
+    spelled, first = {"type": dialect.implied_type}, place == "first"
     out = [
         item
         if item.__class__ is not dict or "type" in item or "role" not in item
-        else (said | item if first else item | said)
+        else (spelled | item if first else item | spelled)
         for item in items
     ]
     return {**document, dialect.history: out} if any(map(is_not, out, items)) else document

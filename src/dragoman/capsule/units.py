@@ -83,7 +83,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         return say_the_same(self.nodes, other.nodes)
 
     def calls(self) -> tuple[list[str | None], list[str | None]]:
-        """The ids of the calls of a unit, and of the calls that it answers."""
+        """The ids of the calls of a unit, and of the calls that it replies."""
         blocks = [b for node in self.nodes if node.__class__ is Message for b in node.content]
         called = [b.id for b in blocks if b.__class__ is ToolCall]
         return called, [b.call_id for b in blocks if b.__class__ is ToolResult]
@@ -186,13 +186,13 @@ def _are_messages(nodes: Sequence[Any]) -> bool:
     return all(node.__class__ is Message for node in nodes)
 
 
-def common_gist(said: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
+def common_gist(written: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
     """What messages say, if one sees at once that others say the same, and that there are no marks.
 
     ``say_the_same``, ``are_marked`` and ``gist_of`` in one go, for texts, calls and plain results.
     """
     atoms: list[Json] = []
-    for a, b in zip(said, mine, strict=True):
+    for a, b in zip(written, mine, strict=True):
         role, name = a.role, a.name
         if role != b.role or name != b.name:
             return None
@@ -308,7 +308,7 @@ class View:
                 out.append(unit)
             elif unit.start == start or WHOLE < start <= unit.reach:
                 if out[-1] is not unit:
-                    raise LookupError  # what stands in one place is said in two
+                    raise LookupError  # what stands in one place is written in two
                 unit.nodes.append(node)
             elif start < unit.start or start == WHOLE or unit.start == WHOLE:
                 raise LookupError
@@ -317,9 +317,9 @@ class View:
                 last[slot] = unit = Unit(slot, start, [node])
                 out.append(unit)
             if start != WHOLE and node.__class__ is Message and node.role == "tool":
-                said = getattr(node.content[-1], "content", ()) if node.content else ()
-                if said and not said[-1].at.startswith(at):
-                    unit.reach = max(unit.reach, _reach(said[-1].at, prefix))
+                written = getattr(node.content[-1], "content", ()) if node.content else ()
+                if written and not written[-1].at.startswith(at):
+                    unit.reach = max(unit.reach, _reach(written[-1].at, prefix))
         for unit in first:
             if unit.start != WHOLE:
                 unit.start = 0  # what stands before belongs to it
@@ -421,10 +421,10 @@ def _places(node: Speaker) -> list[str]:
     """Where the atoms of a node stand, in the order of ``_say``."""
     if not isinstance(node, Message):
         return [node.at]
-    said = [block.at for block in node.content if _atom(block) is not None]
-    if not said:
-        said = [block.at for block in node.content if isinstance(block, Reasoning)]
-    return [node.at, *said]
+    written = [block.at for block in node.content if _atom(block) is not None]
+    if not written:
+        written = [block.at for block in node.content if isinstance(block, Reasoning)]
+    return [node.at, *written]
 
 
 def _atom(block: Any) -> Json:
@@ -436,8 +436,8 @@ def _atom(block: Any) -> Json:
     if kind is ToolCall:
         return ["call", block.name, _arguments(block)]
     if kind is ToolResult:
-        said = [atom for inner in block.content if (atom := _atom(inner)) is not None]
-        return ["result", bool(block.is_error), said]
+        written = [atom for inner in block.content if (atom := _atom(inner)) is not None]
+        return ["result", bool(block.is_error), written]
     if kind is Media:
         source = block.source
         inner = [_atom(part) for part in source.blocks]

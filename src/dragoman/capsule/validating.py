@@ -77,8 +77,8 @@ def check(
         raise CapsuleError(f"expected an object, got {capsule.__class__.__name__}")
     if capsule.get("capsule") not in (1, VERSION) or capsule["capsule"].__class__ is not int:
         version = capsule.get("capsule")
-        said = "it has no version" if version is None else f"of version {version!r}"
-        raise CapsuleError(f"{said}; this is for version {VERSION}", "/capsule")
+        written = "it has no version" if version is None else f"of version {version!r}"
+        raise CapsuleError(f"{written}; this is for version {VERSION}", "/capsule")
     try:
         size = len(encode(capsule))
     except CapsuleError:

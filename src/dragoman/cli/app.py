@@ -195,11 +195,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _misused(problem: click.UsageError) -> int:
     """An invalid command line: what is wrong with it, and where to find help."""
     where = problem.ctx.command_path if problem.ctx else "dragoman"
-    said = problem.format_message()
+    written = problem.format_message()
     if isinstance(problem, click.NoSuchOption):  # click words it differently in each version
         known = problem.possibilities or ()
-        said = f"unknown option {problem.option_name!r}{did_you_mean(problem.option_name, known)}"
-    terminal.say(f"{terminal.red('error')}: {terminal.clean(said)}")
+        written = (
+            f"unknown option {problem.option_name!r}{did_you_mean(problem.option_name, known)}"
+        )
+    terminal.say(f"{terminal.red('error')}: {terminal.clean(written)}")
     hint = getattr(problem, "hint", "") or f"{where} --help"
     terminal.say(f"  {terminal.dim('next:')} {hint}")
     return USAGE

@@ -1,4 +1,4 @@
-"""Going through many documents: what fails is said and counted, and the others go on."""
+"""Going through many documents: what fails is written and counted, and the others go on."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .progress import Progress
 from .wrapped import View, may_wrap, unwrap
 
 ALIKE = 3
-"""How often the same failure is said of one file."""
+"""How often the same failure is written of one file."""
 
 
 class Batch:
     """The documents of the inputs, one after the other.
 
-    Every document is worked on inside of ``attempt``: a failure there is said on stderr, remembered
+    Every document is worked on inside of ``attempt``: a failure is written on stderr, remembered
     for the exit code (the gravest counts) and handed to nobody. With ``stop`` the first one ends it
     all.
     """
@@ -93,7 +93,7 @@ class Batch:
             self.progress.step()
 
     def conversations(self, document: Document) -> Iterator[Document]:
-        """What stands in a document: itself, or what it wraps. Where that fails, it is said."""
+        """What stands in a document: itself, or what it wraps. Where that fails, it is written."""
         if not self.quiet:
             self.tell_halves(document)
         wraps = bool(self.view.at) or may_wrap(document.data)
@@ -119,12 +119,12 @@ class Batch:
         for message, count in self.alike.items():
             if count > ALIKE:
                 more = terminal.plural(count - ALIKE, "more line")
-                name, said = terminal.bold(input.name), terminal.clean(message)
-                self.say(f"{name}: {terminal.red('error')}: {more}: {said}")
+                name, spelled = terminal.bold(input.name), terminal.clean(message)
+                self.say(f"{name}: {terminal.red('error')}: {more}: {spelled}")
         self.alike.clear()
 
     def tell_halves(self, document: Document) -> None:
-        """Lone surrogates are said wherever they are met; what became of them is in the ledger."""
+        """Lone surrogates are reported where they are met; what became of them is in the ledger."""
         found = well_formed(document.data) if ESCAPED.search(document.data) else None
         if found is not None:
             places = ", ".join(found.places[:3]) + ", ..." * (len(found.places) > 3)
@@ -136,7 +136,7 @@ class Batch:
         try:
             losses = duplicates.losses(document.data, parse_leniently(document.data))
         except Malformed:
-            return ()  # which is said when it is read
+            return ()  # which is written when it is read
         if losses and self.tally is None and not self.quiet:
             places = ", ".join(terminal.clean(loss.path) for loss in losses[:3])
             places += ", ..." * (len(losses) > 3)
@@ -194,7 +194,7 @@ class Batch:
                 self.note(explained(problem, what))
 
     def skip(self, document: Document, problem: Nothing) -> None:
-        """A file of a folder that is no conversation: nobody has said that it is one."""
+        """A file of a folder that is no conversation: nobody has written that it is one."""
         self.skipped += 1
         self.passed = True
         if self.tally is not None:

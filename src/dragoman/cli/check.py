@@ -81,8 +81,8 @@ def command(
     for document in batch.every(shape):
         with batch.attempt(document):
             what = identify(document, source, facet)
-            if said := teller.tell(document, what):
-                batch.say(said)
+            if written := teller.tell(document, what):
+                batch.say(written)
             problems = list(_problems(document, what, target, models, quiet, verbose))
             for problem in problems:
                 printer.each(_found(document, what, target, problem))

@@ -42,9 +42,9 @@ def command(
         with batch.attempt(name):
             found, chunks = identify_stream(reading, source)
             document, note, losses = collect(found.dialect, chunks, name)
-            for said in (teller.tell(reading, found), note):
-                if said and not quiet:
-                    batch.say(said)
+            for written in (teller.tell(reading, found), note):
+                if written and not quiet:
+                    batch.say(written)
             if not quiet:
                 ledger.show(losses)
             sink.write(printing.json_text(document, on_a_line))
@@ -56,7 +56,7 @@ def command(
 def collect(
     dialect: str, chunks: Iterable[bytes], name: str
 ) -> tuple[bytes, str, tuple[Loss, ...]]:
-    """The answer as JSON, a word on how it ended, and what it has lost of its stream."""
+    """The reply as JSON, a word on how it ended, and what it has lost of its stream."""
     most = limit()
     transcoder = Transcoder(dialect, dialect, duplicates=True, limit=most, total=most)
     for _ in transcoded(transcoder, chunks):

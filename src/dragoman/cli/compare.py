@@ -1,6 +1,6 @@
 """Two conversations compared by meaning: message by message, block by block, setting by setting.
 
-What counts is what ``walk.meaning`` says: not where and how something was said, not the dialect,
+What counts is what ``walk.meaning`` says: not where and how something was written, not the dialect,
 not the spelling of arguments. What only one dialect knows (extras) counts, and so do ids and
 signatures; ``IGNORABLE`` names what may be left out of account.
 """
@@ -69,8 +69,8 @@ class Difference(NamedTuple):
 
     def to_json(self) -> dict[str, Json]:
         sides = {"a": self.a, "b": self.b}
-        said = {name: {"at": s.at, "value": s.value} for name, s in sides.items() if s}
-        return {"kind": self.kind, "what": list(self.trail), **said}
+        written = {name: {"at": s.at, "value": s.value} for name, s in sides.items() if s}
+        return {"kind": self.kind, "what": list(self.trail), **written}
 
 
 class Spot(NamedTuple):
@@ -217,7 +217,7 @@ def nodes(a: Spot, b: Spot, trail: Trail) -> Iterator[Difference]:
         elif field == "arguments":
             yield from arguments(Side(a.at, one), Side(b.at, two), (*trail, field))
         else:
-            ours, theirs = Side(a.where(field), said(one)), Side(b.where(field), said(two))
+            ours, theirs = Side(a.where(field), written(one)), Side(b.where(field), written(two))
             same = label(field) == trail[-1:]  # the text of a text
             yield from values(ours, theirs, trail if same else (*trail, *label(field)))
 
@@ -231,7 +231,7 @@ def is_listed(value: Any) -> bool:
     return isinstance(value, tuple) and any(isinstance(item, Struct) for item in value)
 
 
-def said(value: Any) -> Json:
+def written(value: Any) -> Json:
     return UNSAID if value is None or value == () else value_of(value)
 
 
@@ -254,7 +254,9 @@ def extras(a: Spot, b: Spot, field: str, trail: Trail) -> Iterator[Difference]:
     )
     ours, theirs = (None if each is None else each.signature for each in (one, two))
     if ours != theirs:
-        yield from values(Side(a.at, said(ours)), Side(b.at, said(theirs)), (*trail, "signature"))
+        yield from values(
+            Side(a.at, written(ours)), Side(b.at, written(theirs)), (*trail, "signature")
+        )
 
 
 def values(a: Side, b: Side, trail: Trail, deeper: bool = False) -> Iterator[Difference]:

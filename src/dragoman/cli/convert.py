@@ -143,7 +143,7 @@ class Conversion:
     def run(self) -> int:
         with self.tally.reporting(self.batch.inputs), self.capsules.opened():
             code = self.batch.write(self.plan, self.form, self.each)
-        if not (self.quiet or self.alone or self.tally.is_said):
+        if not (self.quiet or self.alone or self.tally.is_stated):
             self.tally.show()
         return code
 
@@ -239,7 +239,7 @@ class Conversion:
     def transcode(
         self, source: Source, chunks: Iterator[bytes], name: str, sink: Sink
     ) -> tuple[Loss, ...]:
-        """A stream, piece by piece: what can be said is said before more is read."""
+        """A stream, piece by piece: what can be expressed is written before more is read."""
         from ..streams.transcoder import Transcoder
 
         transcoder = Transcoder(
@@ -253,17 +253,17 @@ class Conversion:
             limit=limit(),
             total=limit(),
         )
-        for said in streams.transcoded(transcoder, chunks):
-            if said:
-                sink.write(said)
+        for spelled in streams.transcoded(transcoder, chunks):
+            if spelled:
+                sink.write(spelled)
                 sink.flush()
         self.judge(transcoder, name)
         return transcoder.losses
 
     def judge(self, transcoder: Transcoder, name: str) -> None:
-        """What a stream ended in. What it lost is known only now that it has been said."""
-        if (said := streams.ending(transcoder, name)) and not self.quiet:
-            self.batch.say(said)
+        """What a stream ended in. What it lost is known only now that it has been written."""
+        if (spelled := streams.ending(transcoder, name)) and not self.quiet:
+            self.batch.say(spelled)
         transcoder.log.enforce(self.fail_on)
 
     def tell(self, document: Document | Reading, source: Source) -> None:
@@ -274,7 +274,7 @@ class Conversion:
         """What became of one document: for the report, and for people."""
         fault = self.batch.fault
         named: dict[str, Json] = {}
-        if self.capsules.home is not None:
+        if self.capsules.same is not None:
             named["restored"] = [asdict(place) for place in self.restored]
         self.tally.add(
             losses,
@@ -315,10 +315,10 @@ class Capsules:
     file of the same name each in a folder.
     """
 
-    def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
-        if out is not None and home is not None:
+    def __init__(self, out: str | None, same: str | None, inputs: list[Input]) -> None:
+        if out is not None and same is not None:
             raise usage("--carry (write a capsule) and --capsule (read one) cannot be combined")
-        told = out if out is not None else home
+        told = out if out is not None else same
         self.inputs = inputs
         self.several = len(inputs) > 1 or any(input.base for input in inputs)
         is_folder = told is not None and (told.endswith(("/", os.sep)) or os.path.isdir(told))
@@ -328,7 +328,7 @@ class Capsules:
                 "a capsule belongs to one document", f"{option} {told}/ uses one capsule per file"
             )
         self.out = None if out is None else Path(out)
-        self.home = None if home is None else Path(home)
+        self.same = None if same is None else Path(same)
         self.is_folder = is_folder
         self.sink: Sink | None = None
         self.coming: Iterator[Document] = iter(())
@@ -342,7 +342,7 @@ class Capsules:
 
     @property
     def used(self) -> bool:
-        return self.out is not None or self.home is not None
+        return self.out is not None or self.same is not None
 
     @contextlib.contextmanager
     def opened(self, input: Input | None = None) -> Iterator[None]:
@@ -350,7 +350,7 @@ class Capsules:
         if self.is_folder != (input is not None):
             yield
             return
-        place = self.out or self.home
+        place = self.out or self.same
         if place is not None and input is not None:
             place = place / within(input)
         if place is None:
@@ -375,7 +375,7 @@ class Capsules:
 
     def take(self) -> Json | None:
         """The capsule of the next document."""
-        if self.home is None:
+        if self.same is None:
             return None
         document = next(self.coming, None)
         if document is None:

@@ -36,8 +36,8 @@ def command(files: tuple[str, ...], source: str | None, output: str | None, quie
             with batch.attempt(document):
                 found = identify(document, source, "response")
                 stream = decompose(document.data, found.dialect)
-                if said := teller.tell(document, found):
-                    batch.say(said)
+                if written := teller.tell(document, found):
+                    batch.say(written)
                 sink.write(stream)
         return int(batch.fault is None)
 

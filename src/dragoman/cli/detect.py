@@ -99,8 +99,8 @@ def _print(document: Document, guesses: list[Guess], every: bool, as_json: bool)
         ]
         terminal.put_json(encode(entry))
         return
-    for said in _lines(document.name, guesses, tied, every):
-        terminal.put(said)
+    for written in _lines(document.name, guesses, tied, every):
+        terminal.put(written)
 
 
 def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[str]:
@@ -110,11 +110,11 @@ def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[st
     if tied and not every:
         return [f"{name}: ambiguous: {named_alike(guesses)}"]
     if guesses[0].confidence < SURE and not every:
-        return [f"{name}: unsure: {_said(guesses[0])}"]
-    return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]
+        return [f"{name}: unsure: {_written(guesses[0])}"]
+    return [f"{name}: {_written(guess)}" for guess in (guesses if every else guesses[:1])]
 
 
-def _said(guess: Guess) -> str:
+def _written(guess: Guess) -> str:
     evidence = ", ".join(terminal.clean(sign) for sign in guess.evidence)
     what = terminal.cyan(f"{guess.dialect} {guess.facet}")
     return f"{what} {terminal.dim(f'({sure(guess.confidence)} sure: {evidence})')}"

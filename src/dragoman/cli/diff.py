@@ -163,8 +163,8 @@ def tell_on(screen: Screen, found: Iterator[Pair]) -> int:
     if count:
         screen.write((Span(terminal.plural(count, "difference") + many, "dim"),))
         return FOUND
-    said = f"{terminal.plural(documents, 'document')}: " if documents > 1 else ""
-    screen.write((Span(f"{said}no differences", "good"),))
+    written = f"{terminal.plural(documents, 'document')}: " if documents > 1 else ""
+    screen.write((Span(f"{written}no differences", "good"),))
     return DONE
 
 

@@ -26,7 +26,7 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     Prints the meaning, the cause and what to do. Without a CODE, all are listed.
     """
     if not codes:
-        rows = [(terminal.bold(name), said) for name, said in _names()]
+        rows = [(terminal.bold(name), written) for name, written in _names()]
         _print(terminal.table(rows, on_stdout=True))
     for code in codes:
         for group in _grouped(explain(code)):
@@ -62,15 +62,15 @@ def _page(group: list[Explanation]) -> list[str]:
     kind, _, owner = first.kind.partition(" of ")
     owners = [each.kind.partition(" of ")[2] for each in group]
     of = f" of {', '.join(owners)}" if owner else ""
-    said = [f"{terminal.bold(first.name)} ({kind}{of})", *_wrapped(first.meaning)]
+    written = [f"{terminal.bold(first.name)} ({kind}{of})", *_wrapped(first.meaning)]
     for title, text in (
         ("why", first.why),
         ("what to do", first.todo),
         ("supported by", first.support),
     ):
         if text:
-            said += [f"  {terminal.cyan(title)}", *_wrapped(text, "    ")]
-    return [*said, ""]
+            written += [f"  {terminal.cyan(title)}", *_wrapped(text, "    ")]
+    return [*written, ""]
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:

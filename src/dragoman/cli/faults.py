@@ -44,11 +44,11 @@ class Fault(click.ClickException):
     def lines(self) -> list[str]:
         """The whole message: place and reason, the excerpt, what next."""
         where = f"{terminal.bold(self.where)}: " if self.where else ""
-        said = [f"{where}{terminal.red('error')}: {terminal.clean(self.message)}"]
-        said += [f"  {line}" for line in self.excerpt if line]
+        written = [f"{where}{terminal.red('error')}: {terminal.clean(self.message)}"]
+        written += [f"  {line}" for line in self.excerpt if line]
         if self.hint:
-            said.append(f"  {terminal.dim('next:')} {terminal.harmless(self.hint)}")
-        return said
+            written.append(f"  {terminal.dim('next:')} {terminal.harmless(self.hint)}")
+        return written
 
     def show(self, file: object = None) -> None:
         for line in self.lines():
@@ -87,19 +87,19 @@ def explain(problem: Exception, *, name: str, data: bytes = b"", line: int | Non
         return _malformed(problem, name, data, line)
     if isinstance(problem, Unsayable):
         where, shown = _place(name, data, line, _offset(data, problem.at))
-        said = f"{problem.what} - at {problem.at or 'the top of the document'}"
+        written = f"{problem.what} - at {problem.at or 'the top of the document'}"
         hint = "the target cannot express this; choose another one"
         if "requires a model" in problem.what:
-            said, hint = said.replace(": give model=", ""), "--model NAME"
-        return Fault(said, LOSS, where=where, excerpt=shown, hint=hint)
+            written, hint = written.replace(": give model=", ""), "--model NAME"
+        return Fault(written, LOSS, where=where, excerpt=shown, hint=hint)
     if isinstance(problem, MissingExtra):
         return Fault(str(problem), IO, where=at_line)
     if isinstance(problem, Unsupported):
         return Fault(str(problem), USAGE, where=at_line)
     if isinstance(problem, Lossy):
         count = len(problem.losses)
-        said = f"refused: {count} {'loss' if count == 1 else 'losses'} that --fail-on forbids"
-        return Fault(said, LOSS, where=at_line, excerpt=[terminal.clean(str(problem))])
+        written = f"refused: {count} {'loss' if count == 1 else 'losses'} that --fail-on forbids"
+        return Fault(written, LOSS, where=at_line, excerpt=[terminal.clean(str(problem))])
     raise problem
 
 
@@ -127,14 +127,18 @@ def _bad_json(what: str, data: bytes) -> tuple[int | None, str, str]:
     try:
         text = data.decode()
     except UnicodeDecodeError as bad:
-        said = f"not UTF-8: byte 0x{data[bad.start]:02x} at offset {bad.start}"
-        return bad.start, said, "save it as UTF-8"
+        written = f"not UTF-8: byte 0x{data[bad.start]:02x} at offset {bad.start}"
+        return bad.start, written, "save it as UTF-8"
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as bad:
-        said = bad.msg[:1].lower() + bad.msg[1:]
+        written = bad.msg[:1].lower() + bad.msg[1:]
         hint = "one document per line? name it .jsonl, or add --jsonl"
-        return len(text[: bad.pos].encode()), f"not JSON: {said}", hint * (bad.msg == "Extra data")
+        return (
+            len(text[: bad.pos].encode()),
+            f"not JSON: {written}",
+            hint * (bad.msg == "Extra data"),
+        )
     except (ValueError, RecursionError):
         pass
     found = re.search(r"\(byte (\d+)\)", what)

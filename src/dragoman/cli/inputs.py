@@ -84,8 +84,10 @@ class Input:
         try:
             if self.path.is_dir():
                 os.scandir(self.path).close()  # one that cannot be read says so
-                said = ", ".join(KNOWN)
-                raise Fault("no conversations found", IO_FAILED, where=self.name, hint=f"{said}?")
+                written = ", ".join(KNOWN)
+                raise Fault(
+                    "no conversations found", IO_FAILED, where=self.name, hint=f"{written}?"
+                )
             self.file = _Counted(io.FileIO(self.path), self)
             return _plain(_buffered(unpack(cast(BinaryIO, self.file), self.path)), self.name)
         except OSError as problem:
@@ -212,7 +214,7 @@ def expand(paths: Iterable[str]) -> list[Input]:
             continue
         matches = sorted(glob.glob(path, recursive=True))
         if not matches:
-            found[path] = None  # which is said when its turn comes; the others are done
+            found[path] = None  # which is written when its turn comes; the others are done
         found.update(dict.fromkeys(match for match in matches if not os.path.isdir(match)))
     return [Input(path, base) for path, base in found.items()]
 
@@ -221,7 +223,7 @@ def walk(folder: str) -> Iterator[str]:
     """The files of a folder and of those in it that may hold conversations, by their names.
 
     What is hidden is passed over, and so are capsules that stand beside documents. A folder that
-    cannot be read is among them: it is said when its turn comes.
+    cannot be read is among them: it is written when its turn comes.
     """
     closed: list[OSError] = []
     for place, folders, names in os.walk(folder, onerror=closed.append):

@@ -114,7 +114,7 @@ class Joining:
         self.tally = Tally(report)
         self.batch = Batch(inputs, tally=self.tally, view=View(join=True), quiet=quiet)
         self.tellers = {input.name: Teller(quiet) for input in inputs}
-        self.later: list[str] = []  # what is said of a stream, when its request has been told
+        self.later: list[str] = []  # what is written of a stream, when its request has been told
         self.alone = True
         self.written = 0
 
@@ -138,14 +138,14 @@ class Joining:
             self.alone = response.line is None
             joint: Document | None = None
             with self.batch.attempt(response):
-                said = identify(response, self.source, "response")
-                self.tell(response, said)
-                tree = dialects.get(said.dialect).read(parse(response.data), "response")
+                written = identify(response, self.source, "response")
+                self.tell(response, written)
+                tree = dialects.get(written.dialect).read(parse(response.data), "response")
                 assert isinstance(tree, Response)
                 asked = Request(tree.model or UNKNOWN, (Message("user", (Text(user),)),))
-                made = write(asked, said.dialect)
+                made = write(asked, written.dialect)
                 request = Document(response.input, made.to_json())
-                joint = joined(request, response, Source(said.dialect, "request"), said)
+                joint = joined(request, response, Source(written.dialect, "request"), written)
                 joint.notes = (*invented(tree), *made.losses, *joint.notes)
             if joint is not None:
                 yield joint
@@ -201,10 +201,10 @@ class Joining:
             return None
         joint: Document | None = None
         with self.batch.attempt(Document(response.input, response.data, response.line)):
-            said = response_source(response, asked)
-            self.tell(response, said)
+            written = response_source(response, asked)
+            self.tell(response, written)
             place, response.place = response.place, str  # which is where errors are looked for
-            joint = joined(request, response, asked, said)
+            joint = joined(request, response, asked, written)
             joint.notes = tuple(replace(x, path=place(x.path)) for x in joint.notes)
             response.place = place
         if joint is None:
@@ -221,7 +221,7 @@ class Joining:
                 source, chunks = identify_stream(reading, None)
                 data, note, losses = collect(source.dialect, chunks, input.name)
                 line = self.tellers[input.name].tell(reading, source)
-                self.later += [said for said in (line, note) if said and not self.quiet]
+                self.later += [written for written in (line, note) if written and not self.quiet]
                 hint = Hint(source.dialect, "response", "")
                 yield Document(input, data, hint=hint, notes=losses)
 
@@ -239,9 +239,9 @@ class Joining:
 
     def tell(self, document: Document, source: Source) -> None:
         line = self.tellers[document.input.name].tell(document, source)
-        for said in (line, *self.later):
-            if said:
-                self.batch.say(said)
+        for written in (line, *self.later):
+            if written:
+                self.batch.say(written)
         self.later.clear()
 
     def left_out(self, document: Document) -> None:

@@ -31,12 +31,15 @@ def response_source(document: Document, asked: Source) -> Source:
 
 
 def joined(
-    request: Document, response: Document, asked: Source | None = None, said: Source | None = None
+    request: Document,
+    response: Document,
+    asked: Source | None = None,
+    written: Source | None = None,
 ) -> Document:
     """The request with the reply appended, as one document; its losses point into both."""
     asked = asked or identify(request, None, "request")
-    said = said or response_source(response, asked)
-    data, losses = joined_data(request, response, asked, said)
+    written = written or response_source(response, asked)
+    data, losses = joined_data(request, response, asked, written)
     return Document(
         request.input,
         data,
@@ -55,7 +58,7 @@ def joined(
 
 
 def joined_data(
-    request: Document, response: Document, asked: Source, said: Source
+    request: Document, response: Document, asked: Source, written: Source
 ) -> tuple[bytes, tuple[Loss, ...]]:
     """The document and what was lost on the way to it, by its place in the file."""
     losses: tuple[Loss, ...] = ()
@@ -73,9 +76,9 @@ def joined_data(
             hint="--facet request uses the request alone",
         )
     try:
-        if said.dialect != asked.dialect:
+        if written.dialect != asked.dialect:
             result = convert(
-                data, source=said.dialect, target=asked.dialect, facet="response", limit=None
+                data, source=written.dialect, target=asked.dialect, facet="response", limit=None
             )
             data, losses = result.to_json(), result.losses
         joint = join_documents(value, data, dialect=asked.dialect)

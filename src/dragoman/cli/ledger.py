@@ -136,13 +136,13 @@ class Tally:
             }
             for loss in losses
         ]
-        said = encode(entry | {"losses": listed, "error": error})
+        written = encode(entry | {"losses": listed, "error": error})
         before = b"" if self.lines else b"\n" if self.documents == 1 else b",\n"
-        self.sink.write(before + said + (b"\n" if self.lines else b""))
+        self.sink.write(before + written + (b"\n" if self.lines else b""))
 
     @property
-    def is_said(self) -> bool:
-        """Whether the one thing there is to say has been said: that the one document failed."""
+    def is_stated(self) -> bool:
+        """Whether the one thing there is to say has been written: that the one document failed."""
         return self.documents == self.failed == 1
 
     def summary(self) -> dict[str, Any]:
@@ -171,12 +171,12 @@ class Tally:
         for line in self.table():
             terminal.say(line)
         done = terminal.plural(self.documents - self.failed, "document")
-        said = f"{done} {did}"
+        written = f"{done} {did}"
         if self.failed:
-            said += f", {terminal.red(f'{self.failed:,} failed')}"
+            written += f", {terminal.red(f'{self.failed:,} failed')}"
         if self.skipped:
-            said += f", {self.skipped:,} skipped"
+            written += f", {self.skipped:,} skipped"
         by_kind: Counter[str] = Counter()
         for (kind, _), count in self.kinds.items():
             by_kind[kind] += count
-        terminal.say(f"{said}; {_count(by_kind) or 'nothing lost'}")
+        terminal.say(f"{written}; {_count(by_kind) or 'nothing lost'}")

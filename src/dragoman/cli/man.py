@@ -66,7 +66,7 @@ def man_page() -> str:
         found = app.get_command(ctx, name)
         assert found is not None
         lines += _command(found, click.Context(found, info_name=name, parent=ctx))
-    lines += [".SH EXIT STATUS", *_list({str(code): said for code, said in EXITS.items()})]
+    lines += [".SH EXIT STATUS", *_list({str(code): written for code, written in EXITS.items()})]
     lines += [".SH FILES", *_list(FILES)]
     lines += [".SH ENVIRONMENT", *_list(VARIABLES)]
     return "\n".join(lines) + "\n"
@@ -99,8 +99,8 @@ def _list(entries: dict[str, str]) -> list[str]:
 
 def _line(text: str) -> str:
     """A line of its own: what begins with a dot or a quote would be a request."""
-    said = _text(text)
-    return rf"\&{said}" if said[:1] in (".", "'") else said
+    written = _text(text)
+    return rf"\&{written}" if written[:1] in (".", "'") else written
 
 
 def _text(text: Any) -> str:

@@ -262,8 +262,8 @@ class Migration:
             target=self.target,
         )
         if self.verbose and not self.quiet:
-            said = f"{parts[0].source} to {self.target}"
-            self.batch.say(f"{terminal.bold(input.name)}: {said}")
+            given = f"{parts[0].source} to {self.target}"
+            self.batch.say(f"{terminal.bold(input.name)}: {given}")
             ledger.show(losses, verbose=True)
 
     # -- and back ---------------------------------------------------------------------------------
@@ -314,15 +314,15 @@ class Migration:
         for line in self.tally.table():
             terminal.say(line)
         did = "restored" if self.back else "migrated"
-        said = f"{terminal.plural(self.changed, 'file')} {'to be ' * self.dry_run}{did}"
+        given = f"{terminal.plural(self.changed, 'file')} {'to be ' * self.dry_run}{did}"
         if self.same:
             why = "without a capsule" if self.back else f"in {self.target} already"
-            said += f", {self.same:,} {why}"
+            given += f", {self.same:,} {why}"
         if self.batch.skipped:
-            said += f", {self.batch.skipped:,} skipped"
+            given += f", {self.batch.skipped:,} skipped"
         if self.batch.failures:
-            said += f", {terminal.red(f'{self.batch.failures:,} failed')} and unchanged"
-        terminal.say(said)
+            given += f", {terminal.red(f'{self.batch.failures:,} failed')} and unchanged"
+        terminal.say(given)
 
 
 @cache

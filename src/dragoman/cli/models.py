@@ -34,7 +34,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "cache_marks": ("cache breakpoints", "no cache breakpoints"),
     "signatures": ("calls need a signature", ""),
 }
-"""A fact that holds or not -> what is said if it does, and if it does not."""
+"""A fact that holds or not -> what is written if it does, and if it does not."""
 
 
 class ModelName(options.Kind):
@@ -73,7 +73,7 @@ def command(
     found = [(name, models.find(vendor, name)) for name in names]
     for name, each in found:
         if as_json:
-            terminal.put_json(encode(_answer(name, each, models)))
+            terminal.put_json(encode(_reply(name, each, models)))
         elif each.row is not None:
             _print(_page(name, each, models))
         elif not quiet:
@@ -108,31 +108,31 @@ def every(models: Models) -> Iterator[tuple[str, Row]]:
 
 def words(facts: Facts) -> list[str]:
     """The facts, a few words each."""
-    said = []
+    written = []
     if facts.max_tokens is not None:
-        said.append(f"at most {facts.max_tokens} tokens")
+        written.append(f"at most {facts.max_tokens} tokens")
     if facts.limit_key is not None:
-        said.append(f"limit: {facts.limit_key}")
-    said += [f"no {name}" for name in facts.refuses]
-    said += [f"{name} {value:g} only" for name, value in facts.fixed.items()]
+        written.append(f"limit: {facts.limit_key}")
+    written += [f"no {name}" for name in facts.refuses]
+    written += [f"{name} {value:g} only" for name, value in facts.fixed.items()]
     if facts.exclusive:
-        said.append(" or ".join(facts.exclusive))
+        written.append(" or ".join(facts.exclusive))
     if facts.refuses_thinking:
-        said.append("no sampling parameters with thinking")
-    said += _thinking(facts)
+        written.append("no sampling parameters with thinking")
+    written += _thinking(facts)
     if facts.media is not None:
-        said.append(f"media: {', '.join(facts.media)}" if facts.media else "no media")
+        written.append(f"media: {', '.join(facts.media)}" if facts.media else "no media")
     if facts.stored_media is not None:
-        said.append(f"from S3: {', '.join(facts.stored_media) or 'none'}")
+        written.append(f"from S3: {', '.join(facts.stored_media) or 'none'}")
     for name, (yes, no) in FLAGS.items():
         value = getattr(facts, name)
         if value is not None and (word := yes if value else no):
-            said.append(word)
+            written.append(word)
     if facts.call_ids is not None:
-        said.append("call ids of nine characters")
+        written.append("call ids of nine characters")
     if facts.schemas == "own":
-        said.append("schemas in the API's own form")
-    return said
+        written.append("schemas in the API's own form")
+    return written
 
 
 def _thinking(facts: Facts) -> Iterator[str]:
@@ -149,24 +149,24 @@ def _thinking(facts: Facts) -> Iterator[str]:
 
 def _line(row: Row) -> list[str]:
     """Names and facts of a row, over as many lines as it takes."""
-    said = map(terminal.cyan, _wrapped(", ".join(row.names), "  "))
+    written = map(terminal.cyan, _wrapped(", ".join(row.names), "  "))
     text = "; ".join(words(row.facts)) or "no restrictions"
-    return [*said, *_wrapped(text, "    ")]
+    return [*written, *_wrapped(text, "    ")]
 
 
 def _page(name: str, found: Found, models: Models) -> list[str]:
     row = found.row
     assert row is not None
     maker = models.vendor_of(name)
-    said = [f"{terminal.bold(terminal.clean(name))} ({row.vendor or maker or 'your own'})"]
+    written = [f"{terminal.bold(terminal.clean(name))} ({row.vendor or maker or 'your own'})"]
     newest = " (no row of its own: the newest generation)" if found.pattern == "*" else ""
     origin = " (your own row)" if row.own else newest
-    said.append(f"  {terminal.cyan('matches')} {found.pattern}{origin}")
+    written.append(f"  {terminal.cyan('matches')} {found.pattern}{origin}")
     for key, value in _facts(row)["facts"].items():
         shown = value if isinstance(value, str) else encode(value).decode()
-        said.append(f"  {terminal.cyan(key)} {shown}")
-        said += map(terminal.dim, _wrapped(row.sources.get(key, ""), "    "))
-    return [*said, ""]
+        written.append(f"  {terminal.cyan(key)} {shown}")
+        written += map(terminal.dim, _wrapped(row.sources.get(key, ""), "    "))
+    return [*written, ""]
 
 
 def _nothing(name: str, models: Models) -> str:
@@ -182,7 +182,7 @@ def _facts(row: Row) -> dict[str, Any]:
     return {"facts": named, "sources": {k: v for k, v in row.sources.items() if k in named}}
 
 
-def _answer(name: str, found: Found, models: Models) -> dict[str, Any]:
+def _reply(name: str, found: Found, models: Models) -> dict[str, Any]:
     row = found.row or Row((), UNKNOWN)
     head = {"name": name, "vendor": models.vendor_of(name), "pattern": found.pattern}
     return head | {"own": row.own} | _facts(row)

@@ -39,8 +39,8 @@ class Word(Kind):
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         return [
-            CompletionItem(word, help=said)
-            for word, said in self.words()
+            CompletionItem(word, help=written)
+            for word, written in self.words()
             if word.startswith(incomplete)
         ]
 

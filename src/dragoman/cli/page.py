@@ -16,7 +16,6 @@ from typing import assert_never
 from ..model import Tool
 from .lines import paragraphs, visible
 from .portrait import (
-    Answer,
     Call,
     Fact,
     Item,
@@ -24,6 +23,7 @@ from .portrait import (
     Odd,
     Portrait,
     Refused,
+    Reply,
     Thing,
     Thought,
     Turn,
@@ -174,8 +174,8 @@ def item_html(item: Item) -> str:
             return thing(item)
         case Call():
             return call(item)
-        case Answer():
-            return answer(item)
+        case Reply():
+            return reply(item)
         case Odd():
             body = pre(json.dumps(item.payload, indent=2, ensure_ascii=False))
             return f"<details><summary>{safe(item.title)}</summary>\n{body}</details>\n"
@@ -215,19 +215,19 @@ def call(item: Call) -> str:
     name = f"<b>{safe(item.name)}</b>"
     if item.text:
         fault = f' <span class="bad">{safe(item.fault)}</span>' if item.fault else ""
-        said = f"<code>{name}</code>{fault}\n{pre(item.text)}"
+        written = f"<code>{name}</code>{fault}\n{pre(item.text)}"
     elif any(is_long(value) for _, value in item.arguments):
-        said = f"<code>{name}</code>\n" + "".join(
+        written = f"<code>{name}</code>\n" + "".join(
             f'<p class="note">{safe(key)}</p>\n{pre(value if is_long(value) else brief(value))}'
             for key, value in item.arguments
         )
     else:
         inside = ", ".join(f"{safe(key)}: {safe(brief(value))}" for key, value in item.arguments)
-        said = f"<code>{name}({inside})</code>\n"
-    return f'<div class="call">\n{said}{"".join(map(answer, item.answers))}</div>\n'
+        written = f"<code>{name}({inside})</code>\n"
+    return f'<div class="call">\n{written}{"".join(map(reply, item.replies))}</div>\n'
 
 
-def answer(item: Answer) -> str:
+def reply(item: Reply) -> str:
     kind = "error" if item.failed else "result"
     label = f"{kind} of {item.of}" if item.of else kind
     body = "".join(map(item_html, item.items)) or '<p class="note">nothing</p>\n'

@@ -12,7 +12,6 @@ from ..model import Json, Tool
 from .images import image_lines
 from .lines import Line, Span, clip, height, measure, paragraphs, width, wrap
 from .portrait import (
-    Answer,
     Call,
     Fact,
     Item,
@@ -20,6 +19,7 @@ from .portrait import (
     Odd,
     Portrait,
     Refused,
+    Reply,
     Thing,
     Thought,
     Turn,
@@ -59,7 +59,9 @@ def paint(portrait: Portrait, brush: Brush) -> Iterator[Line]:
         yield from painted(turn, brush)
     if portrait.failure:
         yield ()
-        yield from prefixed("✗ ", "error title", said(portrait.failure, "error", brush.inside(2)))
+        yield from prefixed(
+            "✗ ", "error title", written(portrait.failure, "error", brush.inside(2))
+        )
     if portrait.end:
         yield ()
         yield from facts(portrait.end, brush)
@@ -106,7 +108,7 @@ def tools(declared: Iterable[Tool], alone: bool, brush: Brush) -> Iterator[Line]
         yield ()
         yield from wrap(spans, brush.columns)
         if tool.description:
-            yield from prefixed("  ", "", said(tool.description, "", brush.inside(2)))
+            yield from prefixed("  ", "", written(tool.description, "", brush.inside(2)))
 
 
 # -- turns ---------------------------------------------------------------------------------------
@@ -158,18 +160,18 @@ def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
             else:
                 yield from words(item, brush)
         case Refused():
-            yield from prefixed("refused ", "error title", said(item.text, "", brush.inside(8)))
+            yield from prefixed("refused ", "error title", written(item.text, "", brush.inside(8)))
         case Thought():
             yield from reasoning(item, brush)
         case Thing():
             yield from things(item, brush)
         case Call():
             yield from calls(item, brush)
-        case Answer():
-            yield from answers(item, brush)
+        case Reply():
+            yield from replies(item, brush)
         case Odd():
             yield (Span("◇ ", "mark"), Span(clip(item.title, brush.columns - 2), "mark"))
-            yield from prefixed("  ", "", said_briefly(brief(item.payload), "dim", brush, 2))
+            yield from prefixed("  ", "", briefly(brief(item.payload), "dim", brush, 2))
         case Note():
             yield from wrap([Span(clip(item.text, brush.columns), "dim")], brush.columns)
         case _:
@@ -234,7 +236,7 @@ def emphasized(span: Span) -> Iterator[Span]:
             yield Span(part, ("heading" if part[0] == "*" else "code") if index % 2 else "")
 
 
-def said(text: str, style: str, brush: Brush) -> Iterator[Line]:
+def written(text: str, style: str, brush: Brush) -> Iterator[Line]:
     for line in paragraphs(text):
         if len(line) <= brush.columns and line.isascii():
             yield (Span(line, style),)
@@ -242,10 +244,10 @@ def said(text: str, style: str, brush: Brush) -> Iterator[Line]:
             yield from wrap([Span(line, style)], brush.columns)
 
 
-def said_briefly(text: str, style: str, brush: Brush, margin: int) -> Iterator[Line]:
+def briefly(text: str, style: str, brush: Brush, margin: int) -> Iterator[Line]:
     """The first lines of a text that stands so far to the right, and how many more there are."""
     inner = brush.inside(margin)
-    return shortened(said(text, style, inner), brush, partial(height, text, inner.columns))
+    return shortened(written(text, style, inner), brush, partial(height, text, inner.columns))
 
 
 def shortened_words(item: Words, brush: Brush) -> Iterator[Line]:
@@ -287,7 +289,7 @@ def reasoning(item: Thought, brush: Brush) -> Iterator[Line]:
         label += f" · {item.signature}"
     yield (Span("✻ ", "dim"), Span(clip(label, inner.columns), "dim"))
     if item.text:
-        yield from prefixed("  ", "", said_briefly(item.text, "thought", brush, 2))
+        yield from prefixed("  ", "", briefly(item.text, "thought", brush, 2))
 
 
 def things(item: Thing, brush: Brush) -> Iterator[Line]:
@@ -299,7 +301,7 @@ def things(item: Thing, brush: Brush) -> Iterator[Line]:
     if item.image is not None and brush.images:
         yield from image_lines(item.image, brush.images)
     if item.text:
-        yield from prefixed("  ", "", said_briefly(item.text, "", brush, 2))
+        yield from prefixed("  ", "", briefly(item.text, "", brush, 2))
 
 
 # -- calls ---------------------------------------------------------------------------------------
@@ -307,8 +309,8 @@ def things(item: Thing, brush: Brush) -> Iterator[Line]:
 
 def calls(item: Call, brush: Brush) -> Iterator[Line]:
     yield from asked(item, brush)
-    for answer in item.answers:
-        yield from answers(answer, brush)
+    for reply in item.replies:
+        yield from replies(reply, brush)
 
 
 def asked(item: Call, brush: Brush) -> Iterator[Line]:
@@ -322,7 +324,7 @@ def asked(item: Call, brush: Brush) -> Iterator[Line]:
     fault = (Span(f"  {item.fault}", "error"),) if item.fault else ()
     yield from prefixed("→ ", "call", wrap((name, *fault, *number), inner.columns))
     if item.text:
-        yield from prefixed("    ", "", said_briefly(item.text, "", brush, 4))
+        yield from prefixed("    ", "", briefly(item.text, "", brush, 4))
     for key, value in item.arguments:
         yield from argument(key, value, brush.inside(4))
 
@@ -342,7 +344,7 @@ def argument(key: str, value: Json, brush: Brush) -> Iterator[Line]:
     label = Span(f"    {clip(key, brush.columns // 2)}: ", "dim")
     if is_long(value):
         yield (label,)
-        yield from prefixed("      ", "", said_briefly(value, "", brush, 2))
+        yield from prefixed("      ", "", briefly(value, "", brush, 2))
         return
     room = max(brush.columns - width(label.text) + 4, 16)
     text = brief(value)
@@ -350,7 +352,7 @@ def argument(key: str, value: Json, brush: Brush) -> Iterator[Line]:
     yield from prefixed(label.text, "dim", lines)
 
 
-def answers(item: Answer, brush: Brush) -> Iterator[Line]:
+def replies(item: Reply, brush: Brush) -> Iterator[Line]:
     sign, style = ("✗ ", "error title") if item.failed else ("← ", "good")
     inner = brush.inside(2)
     lines: list[Line] = []

@@ -52,7 +52,7 @@ Fact: TypeAlias = tuple[str, str]
 
 
 class Words(NamedTuple):
-    """What was said, in pieces: a text, and the marks of its sources after it."""
+    """What was written, in pieces: a text, and the marks of its sources after it."""
 
     pieces: tuple[tuple[str, str], ...]
 
@@ -78,7 +78,7 @@ class Thing(NamedTuple):
     text: str = ""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What a tool said. ``of`` tells to which call, where it does not stand beside it."""
 
     items: tuple[Item, ...]
@@ -94,7 +94,7 @@ class Call(NamedTuple):
     text: str = ""
     fault: str = ""
     id: str | None = None
-    answers: tuple[Answer, ...] = ()
+    replies: tuple[Reply, ...] = ()
 
 
 class Odd(NamedTuple):
@@ -111,7 +111,7 @@ class Note(NamedTuple):
     minor: bool = False
 
 
-Item: TypeAlias = Words | Refused | Thought | Thing | Call | Answer | Odd | Note
+Item: TypeAlias = Words | Refused | Thought | Thing | Call | Reply | Odd | Note
 
 
 class Turn(NamedTuple):
@@ -148,7 +148,7 @@ def draw(tree: Tree, facet: str = "") -> Portrait:
             facts = [("", many(len(tree.messages), "message"))]
             return Portrait(title, known(facts), turns=tuple(converse(tree.messages)), rest=rest)
         case Response():
-            return answered(tree, title)
+            return replied(tree, title)
         case Toolbox():
             facts = [("", many(len(tree.tools), "tool"))]
             return Portrait(title, known(facts), tree.tools, rest=rest)
@@ -180,7 +180,7 @@ def fields(node: Node) -> tuple[Fact, ...]:
     return (*((k, brief(v)) for k, v in extras.fields.items()), *signed)
 
 
-def answered(tree: Response, title: str) -> Portrait:
+def replied(tree: Response, title: str) -> Portrait:
     facts = [("model", tree.model or ""), ("id", tree.id or ""), ("tier", tree.service_tier or "")]
     count = len(tree.candidates)
     turns = []
@@ -216,7 +216,7 @@ class Pairs(NamedTuple):
     """messages that are shown beside a call, by index"""
     beside: dict[int, list[tuple[Message, ToolResult]]]
     apart: dict[int, str]
-    """what the results answer that stand elsewhere"""
+    """what the results reply that stand elsewhere"""
 
 
 def pair(messages: Sequence[Message]) -> Pairs:
@@ -250,7 +250,7 @@ def pair(messages: Sequence[Message]) -> Pairs:
 
 
 def asked(result: ToolResult, waiting: list[tuple[int, ToolCall]]) -> tuple[int, ToolCall] | None:
-    """The call that a result answers: of the latest turn that has such a call, the first."""
+    """The call that a result replies: of the latest turn that has such a call, the first."""
     if result.call_id is not None:
         same = [entry for entry in waiting if entry[1].id == result.call_id]
         return next((e for e in same if e[0] == same[-1][0]), None)
@@ -271,8 +271,8 @@ def look(blocks: Sequence[Block], pairs: Pairs, sources: list[str]) -> Iterator[
             pieces = []
         elif isinstance(block, ToolCall):
             found = pairs.beside.get(id(block), ())
-            answers = (reply(result, "", sources, noted(message)) for message, result in found)
-            yield called(block)._replace(answers=tuple(answers))
+            replies = (reply(result, "", sources, noted(message)) for message, result in found)
+            yield called(block)._replace(replies=tuple(replies))
         elif isinstance(block, ToolResult):
             yield reply(block, orphan(block, pairs.apart.get(id(block))), sources)
             continue
@@ -282,7 +282,7 @@ def look(blocks: Sequence[Block], pairs: Pairs, sources: list[str]) -> Iterator[
 
 
 def orphan(result: ToolResult, call: str | None) -> str:
-    """What a result that stands alone answers."""
+    """What a result that stands alone replies."""
     if call:
         return call
     who = f" ({result.call_id})" if result.call_id else ""
@@ -293,9 +293,9 @@ def noted(node: Node) -> tuple[Note, ...]:
     return tuple(Note(f"{key}: {value}", minor=True) for key, value in fields(node))
 
 
-def reply(result: ToolResult, of: str, sources: list[str], notes: tuple[Note, ...] = ()) -> Answer:
+def reply(result: ToolResult, of: str, sources: list[str], notes: tuple[Note, ...] = ()) -> Reply:
     items = tuple(look(result.content, Pairs(set(), {}, {}), sources))
-    return Answer(items + notes + tuple(remarks(result)), bool(result.is_error), of)
+    return Reply(items + notes + tuple(remarks(result)), bool(result.is_error), of)
 
 
 def other(block: Block) -> Iterator[Item]:
@@ -516,8 +516,8 @@ def stopped(stop: Stop) -> str:
     native = stop.native if stop.native not in (None, stop.reason) else None
     sequence = brief(stop.sequence) if stop.sequence is not None else None
     detail = brief(stop.detail) if stop.detail is not None else None
-    said = " ".join(filter(None, (stop.reason, sequence)))
-    return ", ".join(filter(None, (said + (f" ({native})" if native else ""), detail)))
+    written = " ".join(filter(None, (stop.reason, sequence)))
+    return ", ".join(filter(None, (written + (f" ({native})" if native else ""), detail)))
 
 
 def counts(usage: Usage) -> tuple[Fact, ...]:
@@ -537,8 +537,8 @@ def within(parts: list[str]) -> str:
 
 def failed(failure: Failure) -> str:
     words = (failure.type, failure.code, failure.param)
-    said = ", ".join(dict.fromkeys(w for w in words if w and w != failure.kind))
-    return f"{failure.kind}: {failure.message}" + (f" ({said})" if said else "")
+    written = ", ".join(dict.fromkeys(w for w in words if w and w != failure.kind))
+    return f"{failure.kind}: {failure.message}" + (f" ({written})" if written else "")
 
 
 def many(count: int, what: str) -> str:

@@ -24,19 +24,19 @@ def indented(data: bytes, indent: int) -> bytes:
         return HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode()
 
 
-def time_of(said: str | None) -> float | None:
+def time_of(written: str | None) -> float | None:
     """``now``, or seconds since 1970."""
-    if said is None:
+    if written is None:
         return None
-    if said == "now":
+    if written == "now":
         import time
 
         return time.time()
     try:
-        return float(said)
+        return float(written)
     except ValueError:
         raise click.BadParameter(
-            f"{said!r} is neither `now` nor a number of seconds", param_hint="--now"
+            f"{written!r} is neither `now` nor a number of seconds", param_hint="--now"
         ) from None
 
 

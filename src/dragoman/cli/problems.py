@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Printer:
-    """Prints problems as they are found, and what is to be said at the end."""
+    """Prints problems as they are found, and what is to be written at the end."""
 
     def __init__(self, form: str) -> None:
         self.each: Callable[[Found], None] = {
@@ -61,8 +61,8 @@ FORMS = ("text", "json", "github", "sarif")
 
 def as_text(found: Found) -> None:
     where = f"{found.input}:{found.line}:{found.column}" if found.line else found.name
-    said, at = terminal.clean(found.message), terminal.dim(f"[{found.path or '/'}]")
-    terminal.put(f"{terminal.bold(where)}: {terminal.red(found.rule)}: {said} {at}")
+    written, at = terminal.clean(found.message), terminal.dim(f"[{found.path or '/'}]")
+    terminal.put(f"{terminal.bold(where)}: {terminal.red(found.rule)}: {written} {at}")
 
 
 def as_json(found: Found) -> None:

@@ -51,7 +51,7 @@ class Progress:
         return min(read / self.whole, 1.0) if self.whole else None
 
     def clear(self) -> None:
-        """Away with the line: something else is said."""
+        """Away with the line: something else is written."""
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -67,11 +67,13 @@ def describe(count: int, unit: str, seconds: float, share: float | None) -> str:
     '10 documents, 0.5/s'
     """
     rate = count / seconds if seconds else 0.0
-    said = f"{count:,} {unit}, {rate:,.0f}/s" if rate >= 10 else f"{count:,} {unit}, {rate:.1f}/s"
+    written = (
+        f"{count:,} {unit}, {rate:,.0f}/s" if rate >= 10 else f"{count:,} {unit}, {rate:.1f}/s"
+    )
     if share:
-        said += f", {share:.0%}".replace("%", " %")
-        said += f", {_time(seconds * (1 - share) / share)} left"
-    return said
+        written += f", {share:.0%}".replace("%", " %")
+        written += f", {_time(seconds * (1 - share) / share)} left"
+    return written
 
 
 def _time(seconds: float) -> str:

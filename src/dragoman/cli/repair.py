@@ -104,7 +104,7 @@ class Repair:
     def run(self) -> int:
         with self.tally.reporting(self.batch.inputs):
             code = self.batch.write(self.plan, self.form, self.each)
-        if not (self.quiet or self.alone or self.tally.is_said):
+        if not (self.quiet or self.alone or self.tally.is_stated):
             self.tally.show("checked" if self.dry_run else "repaired")
         return code or (FOUND if self.left else 0)
 
@@ -116,8 +116,8 @@ class Repair:
             left: list[Problem] = []
             with self.batch.attempt(document):
                 source = identify(document, self.source, self.facet)
-                if said := self.teller.tell(document, source):
-                    self.batch.say(said)
+                if spelled := self.teller.tell(document, source):
+                    self.batch.say(spelled)
                 result = repair(
                     document.data,
                     source.dialect,

@@ -79,23 +79,23 @@ def filtered(
 ) -> Portrait:
     """The turns that say it. ``count`` is how many messages there are."""
     turns = portrait.turns
-    said: list[Fact] = []
+    written: list[Fact] = []
     if numbers is not None:
         first, last, _ = numbers.of(count).indices(count)
-        said = [("shown", f"{first + 1:,} to {last:,}" if first < last else "none of them")]
+        written = [("shown", f"{first + 1:,} to {last:,}" if first < last else "none of them")]
     if wanted is not None:
         turns = tuple(turn for turn in turns if any(map(wanted.search, texts(turn))))
-        said += [("found in", f"{len(turns):,} of {many(len(portrait.turns), 'turn')}")]
+        written += [("found in", f"{len(turns):,} of {many(len(portrait.turns), 'turn')}")]
     facts = [fact for fact in portrait.facts if not fact[1].endswith((" message", " messages"))]
     number = many(count, "message")
     place = 1 if facts and facts[0][0] == "model" else 0
-    facts[place:place] = [("", number), *said]
+    facts[place:place] = [("", number), *written]
     tools = portrait.tools if turns else ()
     return portrait._replace(turns=turns, facts=tuple(facts), tools=tools)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All that is said in a turn: texts, names, arguments, results."""
+    """All that is written in a turn: texts, names, arguments, results."""
     if value.__class__ is str:
         yield value
     elif isinstance(value, Turn):

@@ -54,7 +54,7 @@ def command(
 
     Clients may speak Anthropic, Chat, Responses, Gemini, Ollama, Bedrock or Cohere. They
     use the base URL of the gateway in the place of their vendor's. Without upstreams an embedded
-    model answers, which repeats what it is told or replies from a script.
+    model replies, which repeats what it is told or replies from a script.
     """
     told = {
         "host": host, "port": port, "script": script, "fail_on": fail_on or None,
@@ -110,8 +110,8 @@ def split_upstream(text: str) -> tuple[str, str, str]:
 
 def default_store() -> str:
     """A file of the user's, where state belongs."""
-    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return f"sqlite:{home}/dragoman/gateway.sqlite"
+    same = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return f"sqlite:{same}/dragoman/gateway.sqlite"
 
 
 def describe(config: Any) -> int:

@@ -25,16 +25,16 @@ class Setting(NamedTuple):
         return ".".join(self.keys)
 
 
-def parse_settings(said: Iterable[str]) -> tuple[Setting, ...]:
+def parse_settings(written: Iterable[str]) -> tuple[Setting, ...]:
     """``key=value`` or ``key.inner=value``; a value that is no JSON is text."""
-    return tuple(map(_parse, said))
+    return tuple(map(_parse, written))
 
 
-def _parse(said: str) -> Setting:
-    name, equals, text = said.partition("=")
+def _parse(written: str) -> Setting:
+    name, equals, text = written.partition("=")
     keys = tuple(name.split("."))
     if not equals or not all(keys):
-        raise usage(f"--set takes KEY=VALUE, not {said!r}", EXAMPLE)
+        raise usage(f"--set takes KEY=VALUE, not {written!r}", EXAMPLE)
     try:
         value = parse(text)
     except Malformed:

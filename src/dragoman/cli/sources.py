@@ -52,7 +52,7 @@ def identify(
             is_list = value.__class__ is list and "messages" in dialects.get(dialect).facets()
             return Source(dialect, "messages" if is_list else "request")
         facet = guesses[0].facet
-        # A request is what everybody expects; anything else is said.
+        # A request is what everybody expects; anything else is written.
         doubtful = guesses[0].confidence < SURE
         return Source(dialect, facet, "" if facet == "request" or doubtful else _why(guesses[0]))
     guesses = candidates(value, facet)

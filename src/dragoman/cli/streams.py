@@ -23,7 +23,7 @@ def transcoded(transcoder: Transcoder, chunks: Iterable[bytes]) -> Iterator[byte
 
 
 def ending(transcoder: Transcoder, name: str) -> str:
-    """Nothing, or that the answer is an error; a stream that broke off, or is none, is a Fault."""
+    """Nothing, or that the reply is an error; a stream that broke off, or is none, is a Fault."""
     failure = transcoder.reader.failure
     if failure is None:
         return ""

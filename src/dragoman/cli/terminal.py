@@ -1,4 +1,4 @@
-"""What is said to people: on stderr, in colour only where a terminal shows it.
+"""What is written to people: on stderr, in colour only where a terminal shows it.
 
 ``NO_COLOR`` (https://no-color.org) turns colour off, ``FORCE_COLOR`` on. Texts out of documents
 go through ``clean`` first, so that no document can command a terminal.

@@ -43,7 +43,7 @@ def form_of(lines: bool | None, facet: str | None) -> Form | None:
 
 
 def each(batch: Batch, reading: Reading, dialect: str | None, facet: str | None) -> Iterator[Shown]:
-    """The conversations of one input; those that fail are said and left out."""
+    """The conversations of one input; those that fail are written and left out."""
     if reading.form == "stream":
         yield from collected(batch, reading, dialect)
         return
@@ -82,7 +82,7 @@ def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
 
 
 def collected(batch: Batch, reading: Reading, dialect: str | None) -> Iterator[Shown]:
-    """The answer that a stream amounts to. If it broke off, so much of it, and then the fault."""
+    """The reply that a stream amounts to. If it broke off, so much of it, and then the fault."""
     from ..streams.transcoder import Transcoder
 
     found: Shown | None = None
@@ -92,8 +92,8 @@ def collected(batch: Batch, reading: Reading, dialect: str | None) -> Iterator[S
         transcoder = Transcoder(name, name, duplicates=True, limit=most, total=most)
         for _ in streams.transcoded(transcoder, chunks):
             pass
-        for said in transcoder.twice.values() if not batch.quiet else ():
-            batch.say(f"{terminal.bold(reading.input.name)}: {terminal.clean(said)}")
+        for written in transcoder.twice.values() if not batch.quiet else ():
+            batch.say(f"{terminal.bold(reading.input.name)}: {terminal.clean(written)}")
         found = Shown(reading.input.name, source, transcoder.document, transcoder.response)
     if found is not None:
         yield found

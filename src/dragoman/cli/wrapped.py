@@ -100,7 +100,7 @@ def unwrap(document: Document, view: View) -> Iterator[Document]:
     try:
         whole = parse_exactly(document.data)
     except Malformed:
-        yield document  # which is said when it is read
+        yield document  # which is written when it is read
         return
     yield from opened(document, whole, Part("", whole), view)
 
@@ -281,8 +281,8 @@ def reply_of(value: Json, at: str) -> Reply:
     status = status if status.__class__ is int else 200
     for key in ("body", "text"):
         if key in value and ("status" in value or "status_code" in value or "headers" in value):
-            place, said = f"{at}/{key}", value[key]
-            return Reply(place, text_of(said), status, twice_in(said, place))
+            place, written = f"{at}/{key}", value[key]
+            return Reply(place, text_of(written), status, twice_in(written, place))
     return Reply(at, value)
 
 
@@ -303,7 +303,7 @@ def har_pair(entry: dict[str, Json], at: str) -> Pair | None:
     if posted.__class__ is not dict or dialect_of(request["url"], "") is None:
         return None
     asked_at = f"{at}/request/postData/text"
-    said = Captured(
+    written = Captured(
         asked_at,
         text_of(posted.get("text")),
         request["url"],
@@ -314,14 +314,14 @@ def har_pair(entry: dict[str, Json], at: str) -> Pair | None:
     response = response if response.__class__ is dict else {}
     content = response.get("content")
     if content.__class__ is not dict or content.get("text").__class__ is not str:
-        return Pair(said, None)
+        return Pair(written, None)
     text = content["text"]
     if content.get("encoding") == "base64":
         text = _decoded(text)
     status = response.get("status")
     status = status if status.__class__ is int else 200
     place = f"{at}/response/content/text"
-    return Pair(said, Reply(place, text_of(text), status, twice_in(text, place)))
+    return Pair(written, Reply(place, text_of(text), status, twice_in(text, place)))
 
 
 def _decoded(text: str) -> str:
@@ -371,25 +371,27 @@ def chat_hosts() -> tuple[tuple[str, str], ...]:
     return (*remote, ("openai.azure.com", "azure-openai"))  # every customer has another host there
 
 
-def requested(document: Document, said: Captured, label: str = "") -> Document:
+def requested(document: Document, written: Captured, label: str = "") -> Document:
     """The request of a capture; ``Nothing`` where there is none in it."""
-    address = dialect_of(said.url, said.host) if said.url else None
-    if said.body.__class__ is not dict or said.method.upper() not in ("POST", "PUT"):
-        what = f"{said.method} {bare(said.url)}" if said.url else "a capture"
+    address = dialect_of(written.url, written.host) if written.url else None
+    if written.body.__class__ is not dict or written.method.upper() not in ("POST", "PUT"):
+        what = f"{written.method} {bare(written.url)}" if written.url else "a capture"
         raise Nothing(f"no conversation: {what}", USAGE, where=document.name)
     if address is None:
-        return document.inside(said.at, encode(said.body), None, label=label, notes=said.notes)
-    body = said.body
+        return document.inside(
+            written.at, encode(written.body), None, label=label, notes=written.notes
+        )
+    body = written.body
     key = MODEL_KEYS.get(address.dialect)
     if key is not None and address.model and key not in body:
         body = {key: address.model} | body
     # A server's own variant of what the address says shows in the body.
     dialect = variant_of(address.dialect, body, "request")
-    why = f"by its URL, {bare(said.url)}"
-    hint = Hint(dialect, "request", why, asks_stream=said.url_at if address.stream else "")
-    inside = document.inside(said.at, encode(body), hint, label=label, notes=said.notes)
-    if body is not said.body and said.url_at:  # the model stands in the address
-        inside.place = lambda path: said.url_at if path == f"/{key}" else said.at + path
+    why = f"by its URL, {bare(written.url)}"
+    hint = Hint(dialect, "request", why, asks_stream=written.url_at if address.stream else "")
+    inside = document.inside(written.at, encode(body), hint, label=label, notes=written.notes)
+    if body is not written.body and written.url_at:  # the model stands in the address
+        inside.place = lambda path: written.url_at if path == f"/{key}" else written.at + path
     return inside
 
 

@@ -183,7 +183,7 @@ class ThinkingForm(Struct, frozen=True, kw_only=True):
     idle: frozenset[Literal["effort", "display"]] = frozenset({"display"})
     """What may be written where reasoning is not turned on."""
     displays: tuple[str, ...] = ()
-    """What can be said of how reasoning is returned."""
+    """What can be expressed of how reasoning is returned."""
     shown: str | None = None
     """What is written for other displays; None: nothing."""
 

@@ -46,8 +46,8 @@ def added(
 ) -> tuple[int | None, ...]:
     """The counts of ``SUMS``."""
     asked = given + (read or 0) + (written or 0)
-    said = made + (reasoning or 0)
-    return read, written, reasoning, given, asked, made, said, asked + said
+    wrote = made + (reasoning or 0)
+    return read, written, reasoning, given, asked, made, wrote, asked + wrote
 
 
 class Counts:
@@ -135,8 +135,8 @@ class Counts:
         """The usage of a document; ``also`` and ``partly`` are keys that its dialect takes,
         ``spelled`` other names of keys that it has."""
         values, known = self._values(doc, at, spelled)
-        asked, said, read, written, reasoning = self._pick(values)
-        given, made = asked or 0, said or 0
+        asked, stated, read, written, reasoning = self._pick(values)
+        given, made = asked or 0, stated or 0
         if self._cached:
             given -= (read or 0) + (written or 0)
             if given < 0:
@@ -156,7 +156,7 @@ class Counts:
             taken = self.top.union(also, spelled.values()) if also or spelled else self.top
             objects = {**self.partly, **partly} if partly else self.partly
             extras = dialect.keep(doc, taken, spelling, partly=objects)
-        unsaid = () if asked is not None and said is not None else uncounted(asked, said)
+        unsaid = () if asked is not None and stated is not None else uncounted(asked, stated)
         return Usage(given, read, written, None, made, reasoning, unsaid, at=at, extras=extras)
 
     def _values(
@@ -198,16 +198,16 @@ class Counts:
     def write(self, dialect: Dialect, usage: Usage, w: Writing) -> dict[str, Json]:
         """The counts of a usage; what else its dialect knows of it is added by ``emit``."""
         out: dict[str, Json] = {}
-        home = w.home
-        unsaid = frozenset(usage.unsaid) if self.omits and usage.unsaid and not home else None
+        same = w.same
+        unsaid = frozenset(usage.unsaid) if self.omits and usage.unsaid and not same else None
         zeros: list[str] | None = None
         sums = added(
             usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning
         )
-        for outer, key, kind in self._same if home else self._other:
+        for outer, key, kind in self._same if same else self._other:
             count = sums[kind]
             if count is None:
-                if home or not self.whole:
+                if same or not self.whole:
                     continue
                 zeros = [*(zeros or ()), key]
                 count = 0
@@ -222,7 +222,7 @@ class Counts:
         if zeros:
             why = f"required by {dialect.name}, and written as 0: {', '.join(zeros)}"
             w.log.invented("usage", usage.at, why)
-        if not home:
+        if not same:
             self.note(dialect, usage, w.log)
         if usage.extras is not None:
             for path, number in dialect.spelling(usage).items():
@@ -243,7 +243,7 @@ class Counts:
         if usage.unsaid and not self.omits:
             why = f"required by {dialect.name}, not counted, and written as 0"
             log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
-        if extras is not None and not dialect.is_home(extras.dialect):
+        if extras is not None and not dialect.is_same(extras.dialect):
             if "iterations" in extras.fields and "input_tokens" in extras.spelling:
                 why = "the tokens of compaction are added to those of the response"
                 log.approximated("usage.inconsistent", usage.at, why)

@@ -125,7 +125,7 @@ class Field(Struct, frozen=True):
 
     def write(self, out: dict[str, Json], value: Any, at: str, w: Writing, target: str) -> None:
         """Write one value, as far as the target accepts it."""
-        if not w.home:
+        if not w.same:
             value = self.fitted(value, at, w.log, target)
         if value is not None:
             out[self.key] = value
@@ -269,15 +269,15 @@ class Fields:
 
     def describe(self) -> str:
         """The ranges in words, for the documentation of ``check``."""
-        said = []
+        written = []
         for key, (least, most) in self.ranges.items():
             if most is None:
-                said.append(f"{key} from {least:g}")
+                written.append(f"{key} from {least:g}")
             else:
-                said.append(
+                written.append(
                     f"{key} up to {most:g}" if least is None else f"{key} {least:g}..{most:g}"
                 )
-        return ", ".join(said)
+        return ", ".join(written)
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -383,8 +383,8 @@ class Fields:
 
         What is left for methods; None where there is nothing but what nearly every request has.
         """
-        home, log = w.home, w.log
-        if self._quick and not spelling and self._write_usual(out, params, home):
+        same, log = w.same, w.log
+        if self._quick and not spelling and self._write_usual(out, params, same):
             return None
         if self._missing and self._values(params) != self._absent:
             self._lose(params, log, target)
@@ -394,7 +394,7 @@ class Fields:
                 if spelling and name in spelling and row.silent is not None:
                     out[key] = spelling[name]
                 continue
-            if not home:
+            if not same:
                 if name == "candidates" and value == 1:
                     continue
                 if limited and not (span and span[0] <= value <= span[1]):
@@ -412,14 +412,14 @@ class Fields:
                 out.setdefault(outer, {})[key] = value
             else:
                 out[key] = value
-        return params if home or not self.refuses else self._refuse(params, log, target)
+        return params if same or not self.refuses else self._refuse(params, log, target)
 
-    def _write_usual(self, out: dict[str, Json], params: Params, home: bool) -> bool:
+    def _write_usual(self, out: dict[str, Json], params: Params, same: bool) -> bool:
         limit, heat = params.max_tokens, params.temperature
         stream = params.stream if self._streams else None
         if params != Params(limit, heat, stream=stream, ats=params.ats):
             return False
-        if not home:
+        if not same:
             if limit is not None and not self._least <= limit <= self._most:
                 return False
             if heat is not None and not self._coldest <= heat <= self._hottest:
@@ -438,19 +438,19 @@ class Fields:
     def _lose(self, params: Params, log: Ledger, target: str) -> None:
         """The parameters that the target has no field for."""
         for name in self._missing:
-            if (at := said_at(params, name)) is not None:
+            if (at := place_of(params, name)) is not None:
                 why = NO_FIELD.format(target=target, name=name)
                 log.dropped(name, at, why + HINTS.get(name, ""))
 
     def _refuse(self, params: Params, log: Ledger, target: str) -> Params:
         """The parameters without those that methods would write, and the target refuses."""
         for name, why in self.refuses.items():
-            if (at := said_at(params, name)) is not None:
+            if (at := place_of(params, name)) is not None:
                 log.dropped(name, at, why.format(target=target, name=name))
         return replace(params, **dict.fromkeys(self.refuses))
 
 
-def said_at(params: Params, name: str) -> str | None:
+def place_of(params: Params, name: str) -> str | None:
     """Where a parameter stands; None where it has no value, or one that means the same."""
     value = getattr(params, name)
     if value is None or value == OMITTED.get(name):

@@ -1,6 +1,6 @@
 """A request made to fit its model: what the model's row in ``models`` says is refused, is left out.
 
-Only a request that comes from another dialect is lowered; in the same dialect it is said as it was.
+Only a request of another dialect is lowered; in the same dialect it is written as it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def fit(tree: Request, facts: Facts, log: Ledger) -> Request:
     if facts.forced_tools is False:
         tree = unforced(tree, model, log)
     if facts.system_prompt is False:
-        tree = replace(tree, messages=said_by_the_user(tree.messages, model, log))
+        tree = replace(tree, messages=written_by_the_user(tree.messages, model, log))
     return tree
 
 
@@ -160,7 +160,9 @@ def unforced(tree: Request, model: str, log: Ledger) -> Request:
     return replace(tree, tool_choice=replace(choice, mode="auto", name=None, allowed=None))
 
 
-def said_by_the_user(messages: Sequence[Message], model: str, log: Ledger) -> tuple[Message, ...]:
+def written_by_the_user(
+    messages: Sequence[Message], model: str, log: Ledger
+) -> tuple[Message, ...]:
     """The system prompt in front of the first words of the user, and system turns as the user's."""
     out: list[Message] = []
     prompt: list[Message] = []

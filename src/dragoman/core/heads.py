@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def put_id(to: Dialect, out: dict[str, Json], tree: Response, w: Writing, usual: str) -> None:
     """The id; ``usual`` is one that is made up, as ``msg_1``."""
     found = tree.id
-    if found is None and not w.home:
+    if found is None and not w.same:
         prefix = usual.replace("-", "_").partition("_")[0]
         found = w.log.ids(prefix) if w.log.ids else usual
         make_up("id", found, to, w.log)
@@ -29,7 +29,7 @@ def put_model(to: Dialect, out: dict[str, Json], tree: Response, w: Writing) -> 
     """The model; an empty name stands for one that is not known."""
     if tree.model is not None:
         out["model"] = tree.model
-    elif not w.home:
+    elif not w.same:
         out["model"] = ""
         make_up("model", "", to, w.log)
 
@@ -50,7 +50,7 @@ def put_created(
     """The date, as ``spell`` writes seconds."""
     if tree.created is not None:
         out[key] = spell(tree.created)
-    elif not w.home:
+    elif not w.same:
         out[key] = spell(w.log.now or 0)
         make_up("created", out[key], to, w.log)
 

@@ -103,11 +103,11 @@ class Unwrapping:
                 self._state = "tail"
                 self._tail(data[place + 1 :])
                 break
-            said, place = self._escape(data, place)
-            if said is None:
+            spelled, place = self._escape(data, place)
+            if spelled is None:
                 self._held = data[place:]
                 break
-            out.append(said)
+            out.append(spelled)
         return "".join(out)
 
     def _tail(self, text: str) -> None:
@@ -304,17 +304,17 @@ class Restorer:
 
     def grow(self, index: int, text: str) -> list[Event]:
         opened, unwrapping, known = self.held[index]
-        said = unwrapping.feed(text)
+        spelled = unwrapping.feed(text)
         out: list[Event] = []
         if unwrapping.begun and not known:
             self.held[index] = (opened, unwrapping, True)
             out.append(freeform(opened))
-        if said:
-            out.append(Delta(index, said))
+        if spelled:
+            out.append(Delta(index, spelled))
         return out
 
     def shut(self, index: int) -> list[Event]:
-        """All that is left to be said of a call that ends."""
+        """All that is left to be written of a call that ends."""
         opened, unwrapping, known = self.held.pop(index)
         text = unwrapping.close()
         out: list[Event] = []

@@ -145,21 +145,21 @@ class Note(NamedTuple):
 class Seeing:
     """Whether messages begin with those that were seen; several passes ask the same."""
 
-    __slots__ = ("answers", "cuts", "grows", "scratch")
+    __slots__ = ("cuts", "grows", "replies", "scratch")
 
     def __init__(self) -> None:
         self.scratch = Ledger()  # for what is only tried
         self.grows = True  # all that there was in the last turn is the same in this one
-        self.answers: list[tuple[Sequence[Message], tuple[Message, ...], bool]] = []
+        self.replies: list[tuple[Sequence[Message], tuple[Message, ...], bool]] = []
         self.cuts: list[tuple[Sequence[Message], tuple[Message, ...]]] = []
 
     def begins(self, messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
-        for asked, known, answer in self.answers:
+        for asked, known, reply in self.replies:
             if asked is messages and known is seen:
-                return answer
-        answer = begins(messages, seen)
-        self.answers = [(messages, seen, answer), *self.answers[:PLACES]]
-        return answer
+                return reply
+        reply = begins(messages, seen)
+        self.replies = [(messages, seen, reply), *self.replies[:PLACES]]
+        return reply
 
     def stop(self, messages: Sequence[Message]) -> int:
         """The place to note: the end, or the last calm place before it."""
@@ -290,7 +290,7 @@ def write_once(
 
     def write_again(d: D, tools: tuple[Tool, ...], w: W) -> list[Json]:
         writes, log = d.writes, w.log
-        if writes is None or w.home or w.answer:
+        if writes is None or w.same or w.reply:
             return write(d, tools, w)
         # Of what a writer knows, tools depend on names and change names, and nothing else.
         first, noted = (values(w.names), w.custom, w.model), writes.tools
@@ -322,11 +322,11 @@ class Going:
         arrange: Callable[[Sequence[Message], Ledger], Sequence[Message]],
     ) -> None:
         # A list may be another one the next time somebody looks: only tuples are remembered.
-        apt = messages.__class__ is tuple and not (w.home or w.answer)
+        apt = messages.__class__ is tuple and not (w.same or w.reply)
         self.passed = None if writes is None or not apt else writes.written
         self.messages = messages
         self.note_at = -1
-        if w.home:
+        if w.same:
             return
         if self.passed is None:
             self.messages = arrange(messages, w.log)

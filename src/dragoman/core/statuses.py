@@ -2,7 +2,7 @@
 
 An error has a kind in words that all dialects share, and a status on the wire. The body of an error
 decides its kind; where the body says little, the status does. A client gets the status that the
-API of its own dialect answers with for that kind, since SDKs decide by it whether to try again.
+API of its own dialect replies with for that kind, since SDKs decide by it whether to try again.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ VAGUE: frozenset[ErrorKind] = frozenset({"other", "invalid-request", "server"})
 """What a body says in general, a status may say more precisely."""
 
 
-def kind_of(said: ErrorKind, status: int) -> ErrorKind:
+def kind_of(written: ErrorKind, status: int) -> ErrorKind:
     """The kind of an error: by its body, unless the status is more precise.
 
-    OpenAI calls a missing key an ``invalid_request_error`` and answers 401; a rate limit and an
+    OpenAI calls a missing key an ``invalid_request_error`` and replies 401; a rate limit and an
     empty purse are both 429 there, and the body tells them apart.
     """
-    if said in VAGUE and status in KINDS:
+    if written in VAGUE and status in KINDS:
         return KINDS[status]
-    if said != "other":
-        return said
+    if written != "other":
+        return written
     return "server" if status >= 500 else "invalid-request" if status >= 400 else "other"
 
 
 def status_of(kind: ErrorKind, own: Mapping[ErrorKind, int]) -> int:
-    """The status that an API answers with for a kind of error; ``own`` is where it differs."""
+    """The status that an API replies with for a kind of error; ``own`` is where it differs."""
     return own.get(kind, STATUSES[kind])

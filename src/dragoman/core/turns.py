@@ -25,7 +25,7 @@ from .reading import escape
 from .writing import is_plain_text
 
 SILENCE = "."
-"""What somebody says who must speak and has said nothing: blank texts are rejected."""
+"""What somebody says who must speak and has written nothing: blank texts are rejected."""
 HOISTED = "[content of tool result {id}]"
 """What introduces the images of a tool result, in the user turn after the results."""
 _HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
@@ -75,9 +75,9 @@ def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Mes
             ids = [block.id for block in message.content if isinstance(block, ToolCall)]
             callers |= dict.fromkeys(filter(None, ids), len(turns) - 1)
             continue
-        answered = (block.call_id for block in message.content if isinstance(block, ToolResult))
+        replied = (block.call_id for block in message.content if isinstance(block, ToolResult))
         last = len(turns) - 1
-        place = callers.get(next(answered, None), last)
+        place = callers.get(next(replied, None), last)
         if place == last or (turns[last][0].role == "assistant" and not apart):
             turns[last].append(message)
         else:
@@ -205,7 +205,7 @@ def note_error_code(tree: Failure, code: str, log: Ledger) -> None:
 
 
 def lose_answer(tree: Response, log: Ledger) -> None:
-    """What a failed answer says beside its error, where only the error is said."""
+    """What a failed reply says beside its error, where only the error is written."""
     for code, value in (
         ("response.id", tree.id),
         ("response.model", tree.model),

@@ -107,13 +107,13 @@ NOT_COUNTED = Usage(unsaid=("input", "output"))
 
 
 def meaning(tree: S) -> S:
-    """What a tree says, without where and how it was said.
+    """What a tree says, without where and how it was written.
 
     Two documents mean the same if and only if these are equal: places, spellings and the
     native words are gone; arguments are compared as values; a result that says it did not fail
     says nothing, and neither do empty words of reasoning, an empty title, an empty list of
-    tools, a tool that is not strict or not deferred, an image seen as usual, one answer, an answer
-    in text, calls that may be parallel, an answer that is not streamed, settings of reasoning
+    tools, a tool that is not strict or not deferred, an image seen as usual, one reply, a reply
+    in text, calls that may be parallel, a reply that is not streamed, settings of reasoning
     without any, and a usage without counts.
     """
     return rebuild(unplaced(tree), _meaning)

@@ -118,26 +118,39 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
-        "names", "signed", "times", "unnamed", "waiting",
+        "again",
+        "called",
+        "custom",
+        "facts",
+        "ids",
+        "log",
+        "marks",
+        "model",
+        "names",
+        "reply",
+        "same",
+        "signed",
+        "times",
+        "unnamed",
+        "waiting",
     )  # fmt: skip
     counters: ClassVar[tuple[str, ...]] = ()
     """What else a writer counts in dicts of its own, message by message."""
 
     def __init__(
-        self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
+        self, log: Ledger, id_rule: Rule, name_rule: Rule, same: bool, reply: bool = False
     ) -> None:
         self.log = log
         self.ids = Names(id_rule, "tool_call.id")
         self.names = Names(name_rule, "tool.name")
-        self.home = home  # the tree was read from this dialect: all is said again as it was
-        self.answer = answer  # an answer for a client, not a request for the API
+        self.same = same  # the tree was read from this dialect: all is written again as it was
+        self.reply = reply  # a reply for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
         self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
         self.called: set[str] = set()  # ids of calls, where each may occur only once
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.times: dict[str, int] = {}  # and how often each did
-        self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
+        self.signed = True  # what others signed may be written: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: Waiting | None = None  # calls that got an id, if there are such
         self.model: str | None = None  # to whom the request goes
@@ -146,7 +159,7 @@ class Writing:
     def address(self, vendor: str, model: str | None) -> Facts:
         """To which model the request goes; in the same dialect nothing depends on it."""
         self.model = model
-        if not self.home:
+        if not self.same:
             self.facts = self.log.models.facts(vendor, model)
         return self.facts
 
@@ -159,15 +172,15 @@ class Writing:
         return False
 
     def moved(self, what: str, at: str, why: str) -> None:
-        """Carried whole, elsewhere; at home that is simply how it is said."""
-        if not self.home:
+        """Carried whole, elsewhere; in the same dialect that is simply how it is written."""
+        if not self.same:
             self.log.moved(what, at, why)
 
     def call_id(self, call: ToolCall) -> str:
         """The id of a call; one is made up where the source has none."""
         name = call.id
         if name is not None:
-            if self.home or self.ids.stays(name):
+            if self.same or self.ids.stays(name):
                 return name
             return self.ids(name, call.at, self.log)
         made = self.fresh()
@@ -193,7 +206,7 @@ class Writing:
     def call_once(self, call: ToolCall) -> str:
         """The id of a call, where ids must be unique in a conversation."""
         given = self.call_id(call)
-        if given in self.called and not self.home:
+        if given in self.called and not self.same:
             original = given
             number = self.times.get(original, 1)
             while given in self.called:
@@ -206,7 +219,7 @@ class Writing:
         return given
 
     def once(self, call_id: str, result: ToolResult) -> str:
-        """The id of the call that a result answers, where that had been used before."""
+        """The id of the call that a result replies, where that had been used before."""
         given = self.again.get(call_id, call_id)
         if given != call_id:
             self.log.renamed("tool_call.id", result.at, f"{call_id!r} is the id of an earlier call")
@@ -214,18 +227,18 @@ class Writing:
 
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
-        if self.home or self.names.stays(name) or name in self.log.own_names:
+        if self.same or self.names.stays(name) or name in self.log.own_names:
             return name
         return self.names(name, at, self.log)
 
     def result_id(self, result: ToolResult) -> str:
-        """The id of the call a result answers; by name, then by order, where it has none."""
+        """The id of the call a result replies; by name, then by order, where it has none."""
         name = result.call_id
         if name is not None:
-            if self.home or self.ids.stays(name):
+            if self.same or self.ids.stays(name):
                 return name
             return self.ids(name, result.at, self.log)
-        made = None if self.waiting is None else self.waiting.answer(result.name)
+        made = None if self.waiting is None else self.waiting.reply(result.name)
         if made is not None:
             self.log.invented(
                 "tool_call.id",
@@ -301,24 +314,24 @@ def _object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     # lost. To count is the quickest for a short text, to encode for a long one.
     if len(text) < SHORT and text.count(":") == len(value):
         return value
-    data, said = encode(value), text.encode()
+    data, written = encode(value), text.encode()
     # Most models write compact JSON, or compact but for white space: nothing is missing then.
-    if data != said and data != squeezed(said) and repeats_a_key(text, value):
+    if data != written and data != squeezed(written) and repeats_a_key(text, value):
         log.approximated("tool_call.arguments", call.at, "duplicate key; the last value is written")
     return value
 
 
 def object_or_text(call: ToolCall, w: Writing) -> Json:
     """The arguments of a call as an object; in the same dialect, text that is none stays text."""
-    log = w.log.apart() if w.home else w.log
+    log = w.log.apart() if w.same else w.log
     value = object_of(call, log)
-    return call.arguments if w.home and log.losses else value
+    return call.arguments if w.same and log.losses else value
 
 
-def squeezed(said: bytes) -> bytes | None:
+def squeezed(written: bytes) -> bytes | None:
     """JSON without white space between its parts; None where half of a character is in it."""
     try:
-        return squeeze(said, indent=-1)
+        return squeeze(written, indent=-1)
     except MsgspecError:
         return None
 
@@ -414,20 +427,20 @@ def is_plain(message: Message) -> bool:
     return len(content) == 1 and is_plain_text(content[0])
 
 
-def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
+def is_plain_text(block: Block, same: bool = True) -> TypeGuard[Text]:
     """Whether a block is a text and nothing more; away from home, spellings are nothing."""
     return (
         block.__class__ is Text
-        and (block.extras is None or not (home or block.extras.fields or block.extras.signature))
+        and (block.extras is None or not (same or block.extras.fields or block.extras.signature))
         and block.cache is None
         and not block.citations
     )
 
 
 def is_empty_text(block: Block) -> bool:
-    """Whether a block is a text or a refusal without a word, and nothing is said about it."""
+    """Whether a block is a text or a refusal without a word, and nothing is written about it."""
     if block.__class__ is Text:
-        return not block.text and is_plain_text(block, home=False) and block.extras is None
+        return not block.text and is_plain_text(block, same=False) and block.extras is None
     return block.__class__ is Refusal and not block.text and block.extras is None
 
 
@@ -483,7 +496,7 @@ def split_data_uri(url: str) -> tuple[str, str] | None:
 
 
 def lose_labels(block: Media, what: str, log: Ledger) -> None:
-    """What is said about a medium, where nothing can be said about such things."""
+    """What is written about a medium, where nothing can be expressed about such things."""
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
@@ -497,7 +510,7 @@ def note_joined(block: Block, to: Dialect, w: Writing) -> None:
         to.join_text(block.at, w.log)
 
 
-def home_only(dialect: Dialect, issuer: str | None) -> bool:
+def same_only(dialect: Dialect, issuer: str | None) -> bool:
     """Whether a signature or file id of that issuer may be sent to this dialect's API."""
     return issuer is None or issuer == dialect.issuer
 

@@ -30,7 +30,7 @@ SIGNER = "google"
 SIGNATURE = SIGNATURES[SIGNER]["signature"]
 PLAIN_SIGNATURE = only(SIGNATURE)
 SIGNERS = (SIGNER, "vertex", "googleVertex")
-"""what it is called, where the answer came by Vertex AI: its provider reads all of these"""
+"""what it is called, where the reply came by Vertex AI: its provider reads all of these"""
 
 
 def signature_in(metadata: Json) -> tuple[str, str] | None:
@@ -38,9 +38,9 @@ def signature_in(metadata: Json) -> tuple[str, str] | None:
     if metadata.__class__ is not dict:
         return None
     for name in SIGNERS:
-        said = metadata.get(name)
-        if said.__class__ is dict and PLAIN_SIGNATURE(said):
-            signature = said.get(SIGNATURE)
+        written = metadata.get(name)
+        if written.__class__ is dict and PLAIN_SIGNATURE(written):
+            signature = written.get(SIGNATURE)
             if signature.__class__ is str and signature:
                 return name, signature
     return None

@@ -100,7 +100,7 @@ def surplus_marks(to: Dialect, w: Writing) -> list[Json]:
     """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
     mark covers the longer prefix.
     """
-    surplus = [] if w.home else w.marks[:-MOST_MARKS]
+    surplus = [] if w.same else w.marks[:-MOST_MARKS]
     for _, cache in surplus:
         why = f"{to.name} allows at most {MOST_MARKS} cache marks; the last ones are kept"
         w.log.dropped("cache", cache.at, why)

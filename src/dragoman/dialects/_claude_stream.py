@@ -39,12 +39,12 @@ class ClaudeReader(StreamReader):
     def at_rest(self) -> Response:
         """The arguments of calls are the text that the model wrote, as they are in flight."""
         tree = super().at_rest()
-        if not self.written or self.home:
+        if not self.written or self.same:
             return tree
-        answer = tree.candidates[0]
-        content = tuple(map(self.as_written, answer.message.content))
-        answer = replace(answer, message=replace(answer.message, content=content))
-        return replace(tree, candidates=(answer,))
+        reply = tree.candidates[0]
+        content = tuple(map(self.as_written, reply.message.content))
+        reply = replace(reply, message=replace(reply.message, content=content))
+        return replace(tree, candidates=(reply,))
 
     def as_written(self, block: Block) -> Block:
         if isinstance(block, ToolCall):
@@ -53,8 +53,8 @@ class ClaudeReader(StreamReader):
 
 
 class ClaudeWriter(OneByOne):
-    def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
+    def __init__(self, dialect: Dialect, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
         self.number = -1  # of the block that was begun last
         self.enter_next()
 
@@ -81,12 +81,12 @@ class ClaudeWriter(OneByOne):
         block, text = self.block, event.text
         if isinstance(block, Reasoning):
             written = self.reasoning(event)
-            return self.add_reasoning(written) if written or (written == "" and self.home) else b""
+            return self.add_reasoning(written) if written or (written == "" and self.same) else b""
         if isinstance(block, ToolCall):
             return self.argue(text)
         if not isinstance(block, Text):
             return b""
-        if self.entered or self.home:
+        if self.entered or self.same:
             return self.add_text(text)
         text, self.blank = self.blank + text, ""
         if not is_blank(text):

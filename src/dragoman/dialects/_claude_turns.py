@@ -46,7 +46,7 @@ def prompts(to: Dialect, messages: Sequence[Message], w: Writing) -> int:
     """
     count = 0
     for message in messages:
-        if message.role != "system" or (w.home and (count or has_fields(to, message))):
+        if message.role != "system" or (w.same and (count or has_fields(to, message))):
             break
         count += 1
     return count
@@ -54,25 +54,25 @@ def prompts(to: Dialect, messages: Sequence[Message], w: Writing) -> int:
 
 def has_fields(to: Dialect, message: Message) -> bool:
     """Whether a message of this dialect has fields, which only a turn of its own can have."""
-    return message.extras is not None and to.is_home(message.extras.dialect)
+    return message.extras is not None and to.is_same(message.extras.dialect)
 
 
 def calls_last(to: Dialect, content: Sequence[Block], w: Writing) -> Sequence[Block]:
     """What the assistant says, and then its calls. Text after a call makes it unanswered:
     "`tool_use` ids were found without `tool_result` blocks immediately after".
     """
-    said: list[Block] = []
+    written: list[Block] = []
     calls: list[Block] = []
     for block in content:
         if block.__class__ is ToolCall:
             calls.append(block)
-        elif calls and not w.answer:
-            if not isinstance(block, Hosted | Raw) or to.is_home(block.dialect):  # else dropped
+        elif calls and not w.reply:
+            if not isinstance(block, Hosted | Raw) or to.is_same(block.dialect):  # else dropped
                 w.log.approximated("content.order", block.at, f"tool calls come last in {to.name}")
-            said.append(block)
+            written.append(block)
         else:
-            (calls if calls else said).append(block)
-    return said + calls
+            (calls if calls else written).append(block)
+    return written + calls
 
 
 def without_final_space(tree: Request, log: Ledger) -> Request:
@@ -133,9 +133,9 @@ def apart(tree: Request, to: Dialect, log: Ledger) -> Request:
             if begun is False and signed:
                 places.add(index)
                 begun = True
-            elif begun is None and (signed or any(map(is_said, message.content))):
+            elif begun is None and (signed or any(map(is_stated, message.content))):
                 begun = signed
-        elif any(map(is_said, message.content)):
+        elif any(map(is_stated, message.content)):
             begun = None
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
 
@@ -163,7 +163,7 @@ def is_signed(block: Block) -> bool:
     )
 
 
-def is_said(block: Block) -> bool:
+def is_stated(block: Block) -> bool:
     return not isinstance(block, Reasoning) and not (
         isinstance(block, Text) and is_blank(block.text)
     )
@@ -190,12 +190,12 @@ def why_unthinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> 
 
 
 def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> bool:
-    """Whether the results at the end answer a turn that does not start with a thinking block."""
+    """Whether the results at the end reply a turn that does not start with a thinking block."""
     backwards = [message for message in reversed(messages) if message["role"] != "system"]
-    answer = list(takewhile(lambda message: message["role"] == "user", backwards))
-    if not any(is_result(block) for message in answer for block in blocks_of(message)):
+    reply = list(takewhile(lambda message: message["role"] == "user", backwards))
+    if not any(is_result(block) for message in reply for block in blocks_of(message)):
         return False
-    turn = list(takewhile(lambda m: m["role"] == "assistant", backwards[len(answer) :]))
+    turn = list(takewhile(lambda m: m["role"] == "assistant", backwards[len(reply) :]))
     blocks = blocks_of(turn[-1]) if turn else []
     return bool(blocks) and not is_thinking(blocks[0])
 

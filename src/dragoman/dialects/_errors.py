@@ -34,12 +34,12 @@ class ClientErrors(Dialect):
         if doc.__class__ is str:
             return Failure("other", doc, dialect=self.name, extras=self.respell(None, bare=True))
         doc = as_dict(doc, "")
-        said, head = doc.get("error"), {k for k, v in self.error_head.items() if doc.get(k) == v}
+        given, head = doc.get("error"), {k for k, v in self.error_head.items() if doc.get(k) == v}
         odd: dict[str, Json] = {k: None for k in self.error_head if k not in head}
-        if said.__class__ is str:
+        if given.__class__ is str:
             extras = self.keep(doc, {"error", *head}, odd | {"text": True})
-            return Failure("other", said, dialect=self.name, extras=extras)
-        inner = as_dict(said, "/error")
+            return Failure("other", given, dialect=self.name, extras=extras)
+        inner = as_dict(given, "/error")
         message = as_str(inner.get("message", ""), "/error/message")
         known = {k for k, v in self.error_words.items() if inner.get(k) == v}
         known |= {"message"} & inner.keys()
@@ -61,7 +61,7 @@ class ClientErrors(Dialect):
         return status_of(kind, self.statuses)
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
-        home, spelling = self.is_home(tree.dialect), self.spelling(tree)
+        same, spelling = self.is_same(tree.dialect), self.spelling(tree)
         if spelling.get("bare"):
             return tree.message
         out: dict[str, Json] = {k: v for k, v in self.error_head.items() if k not in spelling}
@@ -74,9 +74,9 @@ class ClientErrors(Dialect):
             inner["code"] = tree.code
         if self.status_key is not None and tree.kind != "other":
             inner[self.status_key] = self.status(tree.kind)
-        elif tree.kind != "other" and not home:
+        elif tree.kind != "other" and not same:
             self.lack("error.type", tree.at, log)
-        if tree.type is not None and tree.kind == "other" and not home:
+        if tree.type is not None and tree.kind == "other" and not same:
             self.lack("error.type", tree.at, log)  # of any other kind, the status tells it
         self.note_error(tree, log)
         return self.emit({**out, "error": inner}, tree, log)

@@ -27,7 +27,7 @@ def read_messages(
 
 def write_messages(d: Dialect, tree: History, messages: list[Json], log: Ledger) -> Json:
     """A bare list, unless unknown fields stand beside it."""
-    if tree.extras is not None and d.is_home(tree.extras.dialect):
+    if tree.extras is not None and d.is_same(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages

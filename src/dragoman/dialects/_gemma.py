@@ -88,10 +88,10 @@ class Gemma(Dialect):
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
-        return Writing(log, IDS, NAMES, self.is_home(dialect))
+        return Writing(log, IDS, NAMES, self.is_same(dialect))
 
     def lose_settings(self, tree: Request, w: Writing) -> None:
-        """A text holds a conversation, and nothing that is said about it."""
+        """A text holds a conversation, and nothing that is written about it."""
         log = w.log
         if tree.model is not None:
             log.dropped("model", tree.at, f"{self.name} has no field for the model")
@@ -165,8 +165,8 @@ class Gemma(Dialect):
         last = len(rank)
 
         def place(message: Message) -> int:
-            answered = (b.call_id for b in message.content if isinstance(b, ToolResult))
-            return next((rank[i] for i in answered if i is not None and i in rank), last)
+            replied = (b.call_id for b in message.content if isinstance(b, ToolResult))
+            return next((rank[i] for i in replied if i is not None and i in rank), last)
 
         ordered = sorted(run, key=place)
         for now, was in zip(ordered, run, strict=True):

@@ -125,8 +125,8 @@ def responses_model(page: Page) -> Problems:
     facts = page.facts("openai")
     if facts is UNKNOWN:
         return
-    said = page.top.get("reasoning")
-    effort = string(said.get("effort")) if said.__class__ is dict else None
+    written = page.top.get("reasoning")
+    effort = string(written.get("effort")) if written.__class__ is dict else None
     yield from RESPONSES(page, facts, reasons(effort, facts))
     yield from efforts(effort, "/reasoning/effort", page, facts)
     if facts.tools is False and page.tools:
@@ -138,11 +138,11 @@ def system_roles(page: Page, facts: Facts, listed: str) -> Problems:
     for index, (at, message) in enumerate(page.messages if facts.system_prompt is False else ()):
         role = message.get("role")
         if role in ("system", "developer"):
-            said = (
+            written = (
                 f"Unsupported value: '{listed}[{index}].role' does not support '{role}' with this "
                 "model."
             )
-            yield Problem("model-system", f"{at}/role", said)
+            yield Problem("model-system", f"{at}/role", written)
 
 
 PARTS = {"image_url": "image", "input_audio": "audio", "file": "document", "video_url": "video"}

@@ -16,7 +16,7 @@ from ..core.walk import unplaced
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..model import Json, Response
-from ..streams.base import Said, StreamReader, StreamWriter
+from ..streams.base import Received, StreamReader, StreamWriter
 from ..streams.events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
 from ..streams.framing import Frame
 from ..streams.splicing import MARKED, Splice, around
@@ -31,7 +31,7 @@ class NativeReader(StreamReader):
     def __init__(self, dialect: Dialect, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.events: list[Event] = []
-        self.said: dict[tuple[int, str, int], Said] = {}
+        self.received: dict[tuple[int, str, int], Received] = {}
         self.open: set[int] = set()
         self.opened: set[int] = set()  # those that are closed may still be cited
         self.began = False
@@ -42,7 +42,7 @@ class NativeReader(StreamReader):
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             raise Malformed(f"not an event: {problem}") from None
         if isinstance(event, Ping | Odd):
-            return (event,)  # these may come at any time, and are no part of the answer
+            return (event,)  # these may come at any time, and are no part of the reply
         self.check(event)
         self.keep(event)
         if isinstance(event, Fail):
@@ -76,23 +76,23 @@ class NativeReader(StreamReader):
             self.notes.append(("stream.order", "", why))
 
     def keep(self, event: Event) -> None:
-        """What the answer is made of in the end; of texts only a likeness, if nobody wants them."""
+        """What the reply is made of in the end; of texts only a likeness, if nobody wants them."""
         if not isinstance(event, Delta):
             self.events.append(event)
             return
         key = (event.index, event.place, event.part)
-        said = self.said.get(key)
-        if said is None:
-            said = self.said[key] = Said(self.whole)
-        said.add(event.text)
-        self.sink = said.add
+        written = self.received.get(key)
+        if written is None:
+            written = self.received[key] = Received(self.whole)
+        written.add(event.text)
+        self.sink = written.add
 
     def document(self) -> Json | None:
         if not self.events:
             return None
         texts: dict[int, list[Event]] = {}
-        for (index, place, part), said in self.said.items():
-            delta = Delta(index, str(said), place, part)  # type: ignore[arg-type]
+        for (index, place, part), written in self.received.items():
+            delta = Delta(index, str(written), place, part)  # type: ignore[arg-type]
             texts.setdefault(index, []).append(delta)
         events: list[Event] = []
         for event in self.events:
@@ -104,7 +104,7 @@ class NativeReader(StreamReader):
 
 
 class NativeWriter(StreamWriter):
-    """Events are said as they are; the last one repeats the answer, with all there is to it."""
+    """Events are written as they are; the last one repeats the reply, with all there is to it."""
 
     needs_whole: ClassVar[bool] = True
     names_first: ClassVar[bool] = False

@@ -48,7 +48,7 @@ ERROR_TYPES: dict[ErrorKind, str] = {
     "overloaded": "overloaded_error",
     "timeout": "timeout",
 }
-# The status of an answer over HTTP, which many servers repeat in the error itself.
+# The status of a reply over HTTP, which many servers repeat in the error itself.
 STATUS: dict[int, ErrorKind] = {
     400: "invalid-request",
     401: "authentication",

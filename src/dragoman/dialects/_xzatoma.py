@@ -37,7 +37,7 @@ from ..model import (
     ToolCall,
     ToolChoice,
 )
-from ..streams.base import OneByOne, Said, StreamReader, StreamWriter, remember
+from ..streams.base import OneByOne, Received, StreamReader, StreamWriter, remember
 from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
 from ..streams.framing import Frame
 from ..streams.splicing import MARKED, Splice, around, silent
@@ -87,7 +87,7 @@ class Exchanges(ClientErrors):
         )
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
-        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect))
+        w = Writing(log, ANYTHING, ANYTHING, self.is_same(tree.dialect))
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -102,7 +102,7 @@ class Exchanges(ClientErrors):
         return self.emit(out, tree, log)
 
     def write_choice(self, out: dict[str, Json], choice: ToolChoice, log: Ledger) -> None:
-        if choice.mode is None:  # only what is said beside a choice
+        if choice.mode is None:  # only what is written beside a choice
             self.lose(choice.extras, choice.at, log)
             return
         out["tool_choice"] = self.write_tool_choice(choice, log)
@@ -113,8 +113,8 @@ class Exchanges(ClientErrors):
         doc = as_dict(doc, "")
         if "message" not in doc and doc.get("error") is not None:
             return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        said = need_dict(doc, "message", "")
-        message = self.read_message(said, "/message")
+        given = need_dict(doc, "message", "")
+        message = self.read_message(given, "/message")
         if message.role != "assistant":
             raise Malformed(
                 f"unknown role {message.role!r}; the role of a response is 'assistant'", "/message"
@@ -135,18 +135,18 @@ class Exchanges(ClientErrors):
         )
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect), answer=True)
+        w = Writing(log, ANYTHING, ANYTHING, self.is_same(tree.dialect), reply=True)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         out: dict[str, Json] = {}
-        out["message"] = self.write_said(candidate.message, out, w)
+        out["message"] = self.write_spoken(candidate.message, out, w)
         if tree.model is not None:
             out["model"] = tree.model
         self.put_usage(out, tree, w)
-        if not w.home:
+        if not w.same:
             self.note_response(tree, candidate, "tool_calls" in out["message"], w)
         return self.emit(out, tree, log)
 
-    def write_said(self, message: Message, out: dict[str, Json], w: Writing) -> Json:
+    def write_spoken(self, message: Message, out: dict[str, Json], w: Writing) -> Json:
         """The message, and beside it what was reasoning before it."""
         reasoning: list[str] = []
         rest: list[Block] = []
@@ -157,13 +157,13 @@ class Exchanges(ClientErrors):
                 rest.append(block)
         if reasoning:
             out["reasoning"] = APART.join(reasoning)
-        if not rest and not w.home:
+        if not rest and not w.same:
             self.lose(message.extras, message.at, w.log)
             return {"role": "assistant"}
         return self.write_message(replace(message, content=tuple(rest)), w) or {"role": "assistant"}
 
     def write_reasoning(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
-        if w.home:
+        if w.same:
             return block.content
         self.lose(block.extras, block.at, w.log)
         texts = tuple(filter(None, block.content))
@@ -181,8 +181,8 @@ class Exchanges(ClientErrors):
     def read_stream(self, whole: bool) -> StreamReader:
         return MessageReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        return MessageWriter(self, log, home)
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
+        return MessageWriter(self, log, same)
 
 
 class MessageReader(StreamReader):
@@ -192,7 +192,7 @@ class MessageReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.message: dict[str, Json] = {}
-        self.said: dict[str, Said] = {}
+        self.received: dict[str, Received] = {}
         self.calls: list[Json] = []
         self.open: tuple[str, int] | None = None  # key of a text, and its block
         self.count = 0
@@ -242,8 +242,8 @@ class MessageReader(StreamReader):
 
     def add(self, key: Literal["reasoning", "content"], text: str, events: list[Event]) -> None:
         if self.open is None or self.open[0] != key:
-            late = self.calls or (key == "reasoning" and "content" in self.said)
-            if key in self.said or late:
+            late = self.calls or (key == "reasoning" and "content" in self.received)
+            if key in self.received or late:
                 why = (
                     "reasoning, text and tool calls were interleaved in the stream; "
                     "the document has one field for each"
@@ -253,9 +253,9 @@ class MessageReader(StreamReader):
             at = "/reasoning" if key == "reasoning" else "/message/content"
             block: Block = Reasoning(at=at) if key == "reasoning" else Text("", at=at)
             self.open = (key, self.enter(block, events))
-            self.said.setdefault(key, Said(self.whole))
-        self.said[key].add(text)
-        self.sink = self.said[key].add
+            self.received.setdefault(key, Received(self.whole))
+        self.received[key].add(text)
+        self.sink = self.received[key].add
         if text:
             events.append(Delta(self.open[1], text))
 
@@ -292,11 +292,13 @@ class MessageReader(StreamReader):
         if self.head is None:
             return None
         message: dict[str, Json] = {"role": "assistant", **self.message}
-        if "content" in self.said:
-            message["content"] = str(self.said["content"])
+        if "content" in self.received:
+            message["content"] = str(self.received["content"])
         if self.calls:
             message["tool_calls"] = self.calls
-        beside = {"reasoning": str(self.said["reasoning"])} if "reasoning" in self.said else {}
+        beside = (
+            {"reasoning": str(self.received["reasoning"])} if "reasoning" in self.received else {}
+        )
         return {"message": message, **beside, **self.head}
 
 
@@ -307,11 +309,11 @@ def frame(doc: Json) -> bytes:
 class MessageWriter(OneByOne):
     dialect: Exchanges
 
-    def __init__(self, dialect: Exchanges, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = Writing(self.aside, ANYTHING, ANYTHING, home, answer=True)
+    def __init__(self, dialect: Exchanges, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = Writing(self.aside, ANYTHING, ANYTHING, same, reply=True)
         self.spoken: set[str] = set()  # whether there was a text, and whether there was reasoning
-        self.texts: list[str] = []  # what was said of the block that is said now
+        self.texts: list[str] = []  # what was written of the block that is written now
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None, usage=None))
@@ -337,8 +339,8 @@ class MessageWriter(OneByOne):
         first = not self.texts and "content" in self.spoken
         remember(self.texts, text)
         self.spoken.add("content")
-        said = JOINT + text if first else text
-        return frame({"role": "assistant", "content": said})
+        spelled = JOINT + text if first else text
+        return frame({"role": "assistant", "content": spelled})
 
     def think(self, event: Delta) -> bytes:
         text = self.reasoning(event)
@@ -377,7 +379,7 @@ class MessageWriter(OneByOne):
         return frame(self.dialect.write_message(Message("assistant", (call,)), self.w))
 
     def end(self, doc: Json) -> bytes:
-        """What no piece has said."""
+        """What no piece has written."""
         message = {k: v for k, v in doc["message"].items() if k not in ("content", "tool_calls")}
         message |= {k: v for k, v in doc["message"].items() if v in (None, [])}
         rest = {k: v for k, v in doc.items() if k not in ("message", "reasoning")}

@@ -1,7 +1,7 @@
 """Azure OpenAI's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the address names the deployment, so a request needs no model; what the
-content filters found stands beside prompt and answer (``prompt_filter_results``,
+content filters found stands beside prompt and reply (``prompt_filter_results``,
 ``content_filter_results``), in a stream in a first chunk without choices; errors have other codes,
 and say in ``innererror`` which filter it was; files are Azure's own.
 """

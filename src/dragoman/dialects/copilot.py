@@ -84,7 +84,7 @@ class Copilot(OpenAIResponses):
 
     def accepts(self, block: Raw) -> bool:
         # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
-        return self.is_home(block.dialect) or block.code == SEARCH
+        return self.is_same(block.dialect) or block.code == SEARCH
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -104,12 +104,14 @@ class Copilot(OpenAIResponses):
         """Whether the output of a tool is a list of parts, which holds its images, as at OpenAI."""
         return any(isinstance(block, Media) for block in result.content)
 
-    def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
+    def read_message_item(
+        self, doc: dict[str, Json], at: str, run: list[Block], reply: bool
+    ) -> None:
         """A message of the assistant; a dummy id in a history says nothing."""
         start = len(run)
-        super().read_said(doc, at, run, answer)
+        super().read_message_item(doc, at, run, reply)
         made, first = doc.get("id"), run[start]
-        if answer or made.__class__ is not str or not DUMMY.fullmatch(made):
+        if reply or made.__class__ is not str or not DUMMY.fullmatch(made):
             return
         if (extras := first.extras) is not None and "id" in extras.fields:
             fields = {k: v for k, v in extras.fields.items() if k != "id"}
@@ -118,7 +120,7 @@ class Copilot(OpenAIResponses):
     # -- requests ---------------------------------------------------------------------------
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
-        if self.is_home(tree.dialect):
+        if self.is_same(tree.dialect):
             return super().write_request(tree, log)
         out = super().write_request(self.only_sent(tree, log), log)
         if out.get("reasoning", {}).get("effort", "none") != "none" and "include" not in out:
@@ -147,10 +149,10 @@ class Copilot(OpenAIResponses):
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
     ) -> Sequence[Message]:
-        return super().write_prompt(out, messages, w) if w.home else messages
+        return super().write_prompt(out, messages, w) if w.same else messages
 
     def has_tool(self, node: Tool | ToolChoice) -> bool:
-        return self.is_home(node.dialect)
+        return self.is_same(node.dialect)
 
     # -- items ------------------------------------------------------------------------------
 
@@ -159,7 +161,7 @@ class Copilot(OpenAIResponses):
         run: list[Message] = []  # what came since the last images of tools
         hoisted: list[Json] = []
         for message in messages:
-            content = message.content if w.home else self.sendable(message.content, w)
+            content = message.content if w.same else self.sendable(message.content, w)
             if message.content and not content:
                 self.lose(message.extras, message.at, w.log)
                 continue
@@ -177,7 +179,7 @@ class Copilot(OpenAIResponses):
         return out
 
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
-        if w.answer and not w.home:
+        if w.reply and not w.same:
             content = self.sendable(tuple(content), w)
         super().write_turn(content, out, w)
 
@@ -190,7 +192,7 @@ class Copilot(OpenAIResponses):
         for block in content:
             if isinstance(block, Hosted | Raw):
                 searched = isinstance(block, Raw) and self.accepts(block)
-                if not searched and not self.is_home(block.dialect):
+                if not searched and not self.is_same(block.dialect):
                     self.omit(block, w.log)
                     continue
             elif isinstance(block, ToolResult):
@@ -207,7 +209,7 @@ class Copilot(OpenAIResponses):
         first, *rest = block.content
         if isinstance(first, Text) and not rest:
             return block
-        if w.home and not (isinstance(first, Text) and all(isinstance(b, Media) for b in rest)):
+        if w.same and not (isinstance(first, Text) and all(isinstance(b, Media) for b in rest)):
             return block  # texts that cannot become one without a loss
         texts: list[Text] = []
         parts: list[Json] = []
@@ -249,12 +251,12 @@ class Copilot(OpenAIResponses):
         # What OpenAI's item says beyond the tree.
         item = item_of(first) if self.begins_item(first.extras) else Node()
         named = item.extras is not None and "id" in item.extras.fields
-        if w.answer and not named:
+        if w.reply and not named:
             out: dict[str, Json] = super().write_new_item(blocks, w)
             return self.emit(out, item, w.log)
         out = {"type": "message", "id": "", "status": "completed", "role": "assistant"}
         out = self.emit(out | {"content": items.write_spoken(self, blocks, w)}, item, w.log)
-        if not w.answer:
+        if not w.reply:
             w.count["msg"] = w.count.get("msg", 0) + 1
             out["id"] = f"msg_{w.count['msg']}"
             if named:

@@ -1,8 +1,8 @@
 """DeepSeek's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's reasoning stands beside the answer as ``reasoning_content``,
+What it does differently: the model's reasoning stands beside the reply as ``reasoning_content``,
 and must be sent back; whether it thinks is ``thinking``, and it does unless told not to; while it
-does, no call can be forced; there is no developer; that an answer is JSON can be demanded, but no
+does, no call can be forced; there is no developer; that a reply is JSON can be demanded, but no
 schema; a turn that the model goes on with says ``prefix``; the end user is ``user_id``; what came
 out of the cache is counted twice.
 """
@@ -79,7 +79,7 @@ class DeepSeek(Compatible):
         return prefixed(super().read_request(doc))
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
-        if not self.is_home(tree.dialect) and tree.tool_choice is not None:
+        if not self.is_same(tree.dialect) and tree.tool_choice is not None:
             tree = unforced(tree, tree.tool_choice, log)
         out: Json = super().write_request(replace(tree, prefill=None), log)
         messages = out["messages"]
@@ -89,18 +89,18 @@ class DeepSeek(Compatible):
         return out
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
-        said = super().read_effort(doc, taken)
+        given = super().read_effort(doc, taken)
         config = doc.get("thinking")
         if config.__class__ is not dict or (mode := MODES.get(str(config.get("type")))) is None:
-            return said
+            return given
         taken.add("thinking")
-        effort = None if said is None else said.effort
+        effort = None if given is None else given.effort
         return Thinking(mode, effort, at="/thinking", extras=self.keep(config, ("type",)))
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         if config.mode is not None:
-            said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
-            out["thinking"] = self.emit(said, config, w.log) if w.home else said
+            written: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
+            out["thinking"] = self.emit(written, config, w.log) if w.same else written
         super().write_effort(out, replace(config, mode=None), w)
 
     # -- messages ---------------------------------------------------------------------------
@@ -111,11 +111,11 @@ class DeepSeek(Compatible):
         convert-to-deepseek-chat-messages.ts). The model thinks unless it is told not to.
         """
         doc = super().write_assistant(message, w)
-        if doc is not None and not w.answer:
+        if doc is not None and not w.reply:
             doc.setdefault(self.thinking_key, "")
         return doc
 
-    # -- answers ----------------------------------------------------------------------------
+    # -- replies ----------------------------------------------------------------------------
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         """What came out of the cache is counted under two names; this one is always there."""

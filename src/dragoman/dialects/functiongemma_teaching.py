@@ -1,4 +1,4 @@
-"""FunctionGemma, the teaching form: one answer of a larger model as a lesson, reasoning and call.
+"""FunctionGemma, the teaching form: one reply of a larger model as a lesson, reasoning and call.
 
 What it does differently from the official form: declarations are prose (name, description, a list
 of parameters); what the model says before it calls is a comment, ``/* ... */``, and so are its
@@ -217,9 +217,9 @@ class FunctionGemmaTeaching(Gemma):
         count = 0
         texts: list[tuple[str, str]] = []
         for message in messages:
-            if message.role not in ("system", "developer") or (w.home and count):
+            if message.role not in ("system", "developer") or (w.same and count):
                 break
-            if w.home and message.role != "system":
+            if w.same and message.role != "system":
                 break
             if message.role == "developer":
                 why = f"{self.name} writes the system prompt as `developer`"
@@ -230,9 +230,9 @@ class FunctionGemmaTeaching(Gemma):
             count += 1
         words = self.join_texts(texts, w.log)
         declared = [self.write_tool(tool, w) for tool in tools]
-        if count and not words and not w.home:
+        if count and not words and not w.same:
             self.omit_message(messages[0], w.log)
-        if not declared and not words and not (count and w.home):
+        if not declared and not words and not (count and w.same):
             return count
         lines.append(f"{START}developer")
         if words or not declared:
@@ -247,7 +247,7 @@ class FunctionGemmaTeaching(Gemma):
 
     def words(self, message: Message, own: re.Pattern[str], w: Writing) -> list[tuple[str, str]]:
         """The texts of a message; ``own`` are the tokens that are broken in the same dialect."""
-        control = own if w.home else CONTROL
+        control = own if w.same else CONTROL
         self.lose(message.extras, message.at, w.log)
         return [
             (defuse(text, block.at, w.log, control), block.at)
@@ -263,7 +263,7 @@ class FunctionGemmaTeaching(Gemma):
             why = f"{self.name} has one system prompt; written as `developer`"
             w.log.approximated("message.role", message.at, why)
         words = self.join_texts(self.words(message, TURN_TOKENS, w), w.log)
-        if not words and not w.home:
+        if not words and not w.same:
             self.omit_message(message, w.log)
             return
         role = "user" if message.role == "user" else "developer"
@@ -288,8 +288,8 @@ class FunctionGemmaTeaching(Gemma):
                 reasoning += self.write_reasoning(block, w)
             elif (text := self.plain(block, w.log)) is not None:
                 texts.append((self.comment(text, block.at, w), block.at))
-        said = self.join_texts([*reasoning, *texts], w.log)
-        lines += [f"{START}model", f"/* {said} */", CALL]
+        written = self.join_texts([*reasoning, *texts], w.log)
+        lines += [f"{START}model", f"/* {written} */", CALL]
         lines += [f"call:{self.write_call(calls[0], w)}", CALLED, END]
 
     def write_reasoning(self, reasoning: Reasoning, w: Writing) -> list[tuple[str, str]]:
@@ -303,7 +303,7 @@ class FunctionGemmaTeaching(Gemma):
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""
-        if w.home:  # the last one ends it
+        if w.same:  # the last one ends it
             return defuse(text, at, w.log, SAID_TOKENS)
         text = defuse(text, at, w.log)
         if "*/" in text:
@@ -326,7 +326,7 @@ class FunctionGemmaTeaching(Gemma):
                 "items with commas between them"
             )
             w.log.approximated("tool_call.arguments", call.at, why)
-        control = VALUE_TOKENS if w.home else CONTROL
+        control = VALUE_TOKENS if w.same else CONTROL
         fields = [
             f"{defuse(key, call.at, w.log, control)}:{ESCAPE}"
             f"{defuse(say(value, call.at), call.at, w.log, control)}{ESCAPE}"
@@ -348,7 +348,7 @@ class FunctionGemmaTeaching(Gemma):
             lines += say_parameters(tool.schema)
         text = "\n".join(lines[1:])
         self.note_tool(tool, text, w)
-        control = HEAD_TOKENS if w.home else CONTROL
+        control = HEAD_TOKENS if w.same else CONTROL
         body = f"{defuse(text, tool.at, w.log, control)}\n" if text else ""
         return f"{lines[0]}\n{body}{DECLARED}"
 
@@ -391,7 +391,7 @@ def fail(what: str, pos: int) -> NoReturn:
 
 
 def turns(text: str) -> Iterator[tuple[str, str, int]]:
-    """Each turn: who speaks, what is said, and where that begins."""
+    """Each turn: who speaks, what is written, and where that begins."""
     pos = len(text) - len(text.lstrip().removeprefix("<bos>").lstrip())
     while pos < len(text):
         line = text.find("\n", pos)

@@ -38,7 +38,7 @@ class IContentDesign(IContent):
 
     def name_result(self, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
         out = super().name_result(result, w)
-        if result.name is None or not w.home:
+        if result.name is None or not w.same:
             del out["toolName"]
         return out
 

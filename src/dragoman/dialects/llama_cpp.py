@@ -1,6 +1,6 @@
 """The chat completions of llama.cpp's server, a variant of OpenAI Chat.
 
-What it does differently: the model's reasoning stands beside the answer as ``reasoning_content``; a
+What it does differently: the model's reasoning stands beside the reply as ``reasoning_content``; a
 schema may be demanded as ``json_schema``, or beside ``json_object``; a tool cannot be chosen by its
 name; results bear the name of their tool; reasoning may have a budget; the model goes on with a
 last turn of the assistant, whether ``continue_final_message`` says so or not; there are grammars,

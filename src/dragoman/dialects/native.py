@@ -92,10 +92,10 @@ class Native(Dialect):
 
         return NativeReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from ._native_stream import NativeWriter
 
-        return NativeWriter(self, home, log)
+        return NativeWriter(self, same, log)
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         if isinstance(doc, dict) and doc.get("dragoman") == VERSION:

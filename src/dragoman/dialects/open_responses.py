@@ -3,8 +3,8 @@
 What it does differently from its parent: every message says that it is one; there are functions,
 and neither freeform tools nor tools of a provider, unless under the provider's own prefix
 (``acme:search``); names have at most 64 characters; there are penalties, fewer efforts and fewer
-tiers; that a response is JSON is said by a schema; a stored conversation is continued by its last
-answer only. What a server signed is its own, and does not go to OpenAI.
+tiers; JSON responses are asked for by a schema; a stored conversation is continued by its last
+reply only. What a server signed is its own, and does not go to OpenAI.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class OpenResponses(OpenAIResponses):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ItemWriting:
-        w = super().writing(log, dialect, answer=answer)
+    def writing(self, log: Ledger, dialect: str | None, *, reply: bool = False) -> ItemWriting:
+        w = super().writing(log, dialect, reply=reply)
         w.names = Names(NAMES, "tool.name")
         return w
 
@@ -78,17 +78,17 @@ class OpenResponses(OpenAIResponses):
         return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def write(self, tree: Tree, log: Ledger) -> Json:
-        home = self.is_home(tree.dialect)
-        if home and tree.original is not None:
+        same = self.is_same(tree.dialect)
+        if same and tree.original is not None:
             return super().write(tree, log)
-        if home:
+        if same:
             tree = rebuild(tree, lambda node, at: as_function(node))
         return typed(super().write(tree, log))
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        writer = super().write_stream(log, home)
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
+        writer = super().write_stream(log, same)
         assert isinstance(writer, FunctionsOnly)
-        if not home:
+        if not same:
             writer.wrap_freeform()
         return writer
 

@@ -5,10 +5,10 @@ items as ``system``; every content is a list of parts; a call stands inside the 
 as ``tool_use``, its arguments an object; all results that follow each other share one message of
 the user's, as ``tool_result``; an image of the assistant's is an ``output_image``; images have no
 detail, nothing bears a cache mark, calls have one id; a response does not repeat its request, its
-messages have no ids, and one in which nothing is said and nothing called holds
+messages have no ids, and one in which nothing is written and nothing called holds
 ``[No response generated]``.
 
-A result has two fields there, whom it answers and what it says, so a failed tool is told by the
+A result has two fields there, whom it replies and what it says, so a failed tool is told by the
 text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, reasoning, settings
 and the items of a response are those of Responses.
 """
@@ -68,7 +68,7 @@ PASSED = "written unchanged, though router-responses may not support it"
 ENDED = ("completed", "incomplete")
 
 # rule -> its meaning; in quotes the words of the design.
-OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
+OFFICIAL = {name: written for name, written in official.RULES.items() if name not in official.SAID}
 RULES: dict[str, str] = OFFICIAL | {
     "content-role": "'Always use correct content type for role': output_text, output_image "
     "and tool_use for the assistant, input_text and input_image for the others; tool_result for "
@@ -184,10 +184,10 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
                 out.append({"role": "user", "content": [doc]})
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
-        if result.kind != "function" or (w.home and result.name is not None):
+        if result.kind != "function" or (w.same and result.name is not None):
             return super().write_result(result, w)
         out: dict[str, Json] = {"type": RESULT}
-        if result.call_id is not None or not w.home:
+        if result.call_id is not None or not w.same:
             out["tool_use_id"] = w.result_id(result)
         out["content"] = calls.write_answered(self, result, w)
         return self.emit(out, result, w.log)
@@ -196,7 +196,7 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
 
     def is_part(self, block: Block, w: ItemWriting) -> bool:
         """In a request, calls and images stand inside a message too; freeform calls do not."""
-        if not w.answer:
+        if not w.reply:
             if isinstance(block, ToolCall):
                 return is_inline(block, w)
             if self.is_passed(block) or (isinstance(block, Media) and block.kind == "image"):
@@ -216,10 +216,10 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
         return isinstance(block, Raw) and block.dialect == CHAT and block.code is None
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        if w.answer or not is_inline(call, w):
+        if w.reply or not is_inline(call, w):
             return super().write_call(call, w)
         out: dict[str, Json] = {"type": CALL}
-        if call.id is not None or not w.home:
+        if call.id is not None or not w.same:
             out["id"] = w.call_id(call)
         out["name"] = w.tool_name(call.name, call.at)
         out["input"] = object_of(call, w.log)
@@ -229,42 +229,42 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
 
     def write_image(self, block: Media, w: Any) -> dict[str, Json]:
         out = super().write_image(block, w)
-        if not w.home:
+        if not w.same:
             del out["detail"]
         return out
 
-    # -- answers ----------------------------------------------------------------------------
+    # -- replies ----------------------------------------------------------------------------
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         out = super().write_response(tree, log)
-        items, home = out["output"], self.is_home(tree.dialect)
-        if not home and items and items[-1].get("status") == "incomplete":
+        items, same = out["output"], self.is_same(tree.dialect)
+        if not same and items and items[-1].get("status") == "incomplete":
             del items[-1]["status"]  # the response says it for all its items
         if is_silent(out):
             why = f"{SILENCE!r} means an empty response in {self.name}"
-            said = tree.candidates[0]
-            at = next((b.at for b in said.message.content if isinstance(b, Text)), said.at)
+            written = tree.candidates[0]
+            at = next((b.at for b in written.message.content if isinstance(b, Text)), written.at)
             log.approximated("message.empty", at, why)
         elif out.get("status") in ENDED and all(i.get("type") == "reasoning" for i in items):
-            items.append(said_item([{"type": OUTPUT, "text": SILENCE}]))
+            items.append(message_item([{"type": OUTPUT, "text": SILENCE}]))
             if "output_text" in out:
                 out["output_text"] = SILENCE
-            if not home:
+            if not same:
                 why = f"an empty response is written as {SILENCE!r} in {self.name}"
                 log.moved("message.empty", tree.at, why)
         return out
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         """A message of a response has no id here, so none is made up."""
-        out = said_item(items.write_spoken(self, blocks, w))
-        return out if w.answer else {k: v for k, v in out.items() if k != "type"}
+        out = message_item(items.write_spoken(self, blocks, w))
+        return out if w.reply else {k: v for k, v in out.items() if k != "type"}
 
     def echo(self, request: Json) -> None:
         """A reply does not repeat its request here."""
 
     def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
         """A response need not repeat its request here."""
-        if w.home:
+        if w.same:
             super().write_echo(out, tree, w)
 
     def settle(self, message: Message, log: Ledger) -> Message:
@@ -289,10 +289,10 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
 
         return InlineReader(self, whole, is_silent)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .openai_responses.write_stream import ResponsesWriter
 
-        return ResponsesWriter(self, log, home)
+        return ResponsesWriter(self, log, same)
 
     # -- what it rejects, and how to know it ------------------------------------------------
 
@@ -308,7 +308,7 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
         """Only what the parent would never say; all else is the parent's to claim."""
         if doc.__class__ is dict and doc.get("output").__class__ is list:
             if is_silent(doc) or tells(doc["output"]):
-                yield answer(doc)
+                yield reply(doc)
         elif doc.__class__ is dict and doc.get("input").__class__ in (str, list):
             if doc.get("system").__class__ is str or tells(doc["input"]):
                 yield request(doc)
@@ -323,14 +323,14 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
 
 def is_inline(call: ToolCall, w: ItemWriting) -> bool:
     """Whether a call can stand inside a message; of its own, only if that tells all of it."""
-    if call.kind != "function" or not w.home:
+    if call.kind != "function" or not w.same:
         return call.kind == "function"
     log = w.log.apart()
     object_of(call, log)
     return call.item_id is None and call.namespace is None and not log.losses
 
 
-def said_item(parts: list[Json]) -> dict[str, Json]:
+def message_item(parts: list[Json]) -> dict[str, Json]:
     """A message of a response."""
     return {"type": "message", "role": "assistant", "content": parts}
 
@@ -346,13 +346,13 @@ def is_silent(doc: Json) -> bool:
     content = last.get("content")
     if content.__class__ is not list or len(content) != 1 or content[0].__class__ is not dict:
         return False
-    said = content[0]
+    written = content[0]
     return (
         last.get("type") == "message"
         and last.keys() <= {"type", "id", "status", "role", "content"}
-        and (said.get("type"), said.get("text")) == (OUTPUT, SILENCE)
-        and said.keys() <= {"type", "text", "annotations", "logprobs"}
-        and not (said.get("annotations") or said.get("logprobs"))
+        and (written.get("type"), written.get("text")) == (OUTPUT, SILENCE)
+        and written.keys() <= {"type", "text", "annotations", "logprobs"}
+        and not (written.get("annotations") or written.get("logprobs"))
         and all(i.__class__ is dict and i.get("type") == "reasoning" for i in before)
     )
 
@@ -416,12 +416,12 @@ def pairing(page: Page) -> Problems:
     if official.stored(page):
         return
     pairs = list(calls_and_results(page))
-    answered = {name for name, _, is_result in pairs if is_result}
+    replied = {name for name, _, is_result in pairs if is_result}
     called: set[str] = set()
     for name, at, is_result in pairs:
         if not is_result:
             called.add(name)
-            if page.whole and name not in answered:
+            if page.whole and name not in replied:
                 yield Problem("unanswered-call", at, f"No tool output found for call {name}.")
         elif name not in called:
             yield Problem("orphan-result", at, f"No tool call found for result of {name}.")
@@ -504,7 +504,7 @@ def history(doc: dict[str, Json]) -> Verdict:
     return e.verdict()
 
 
-def answer(doc: dict[str, Json]) -> Verdict:
+def reply(doc: dict[str, Json]) -> Verdict:
     e = Evidence("response")
     weigh_keys(e, doc, {"output": 0.5, "status": 0.3})
     if is_silent(doc):

@@ -20,7 +20,7 @@ class VercelModelV5(VercelModelV6):
     system_lists = False
     nested = False
     counts = FLAT
-    said: ClassVar[dict[str, frozenset[str]]] = {
+    allowed: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),
         "tool": frozenset({"tool-result"}),

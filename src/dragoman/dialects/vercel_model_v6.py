@@ -35,10 +35,10 @@ class VercelModelV6(VercelModel):
     system_inside = True
     image_parts = True
     references = False
-    stops = STOPS.but({}, {"cancelled": "other"})  # an answer cannot be interrupted
-    said: ClassVar[dict[str, frozenset[str]]] = {
-        **VercelModel.said,
-        "assistant": VercelModel.said["assistant"] - {"reasoning-file", "custom"},
+    stops = STOPS.but({}, {"cancelled": "other"})  # a reply cannot be interrupted
+    allowed: ClassVar[dict[str, frozenset[str]]] = {
+        **VercelModel.allowed,
+        "assistant": VercelModel.allowed["assistant"] - {"reasoning-file", "custom"},
     }
     result_parts = frozenset(
         {

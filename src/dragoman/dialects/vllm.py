@@ -1,6 +1,6 @@
 """vLLM's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's reasoning stands beside the answer as ``reasoning`` (older
+What it does differently: the model's reasoning stands beside the reply as ``reasoning`` (older
 servers: ``reasoning_content``), unless ``include_reasoning`` hides them, and may have a budget; a
 schema may be demanded as ``structured_outputs`` (older: ``guided_json``); the model goes on with
 the last turn where ``continue_final_message`` says so; ``stop_reason`` tells which stop string it
@@ -99,8 +99,8 @@ class VLLM(Continuing):
     # -- requests ---------------------------------------------------------------------------
 
     def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
-        if (said := super().read_output(doc, taken)) is not None:
-            return said
+        if (given := super().read_output(doc, taken)) is not None:
+            return given
         schema, config = doc.get(GUIDED), doc.get(STRUCTURED)
         if schema.__class__ is dict:
             key = GUIDED
@@ -130,7 +130,7 @@ class VLLM(Continuing):
         self.lose(form.extras, form.at, w.log)
         return None
 
-    # -- answers ----------------------------------------------------------------------------
+    # -- replies ----------------------------------------------------------------------------
 
     def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
         sequence = doc.get("stop_reason")

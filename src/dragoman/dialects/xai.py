@@ -1,7 +1,7 @@
 """xAI's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's reasoning stands beside the answer as ``reasoning_content``,
-and their tokens are not among those of the answer, but beside them; no penalties, no stop strings;
+What it does differently: the model's reasoning stands beside the reply as ``reasoning_content``,
+and their tokens are not among those of the reply, but beside them; no penalties, no stop strings;
 an error is two words; searches are asked for with ``search_parameters``.
 """
 
@@ -78,11 +78,11 @@ class XAI(Compatible):
         details = doc.get("completion_tokens_details")
         reasoning: Json = details.get("reasoning_tokens") if details.__class__ is dict else None
         prompt: Json = doc.get("prompt_tokens")
-        answer: Json = doc.get("completion_tokens")
-        counts = (prompt, answer, reasoning)
+        reply: Json = doc.get("completion_tokens")
+        counts = (prompt, reply, reasoning)
         beside = all(count.__class__ is int for count in counts) and sum(counts)
         if reasoning and beside and beside == doc.get("total_tokens"):
-            return super().read_usage(doc | {"completion_tokens": answer + reasoning}, at)
+            return super().read_usage(doc | {"completion_tokens": reply + reasoning}, at)
         return super().read_usage(doc, at)  # counted as OpenAI does
 
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
@@ -99,7 +99,7 @@ class XAI(Compatible):
         return Failure(kind, doc["error"], code=doc["code"], dialect=self.name, extras=extras)
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
-        if self.is_home(tree.dialect):
+        if self.is_same(tree.dialect):
             flat: dict[str, Json] = {"code": tree.code, "error": tree.message}
             if (
                 tree.type is None

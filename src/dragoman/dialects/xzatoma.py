@@ -84,7 +84,7 @@ class Xzatoma(Exchanges):
     def read_message(self, doc: dict[str, Json], at: str) -> Message:
         role = self.read_role(doc, at)
         content = maybe_str(doc, "content", at)
-        said: tuple[Block, ...] = () if content is None else (Text(content, at=f"{at}/content"),)
+        given: tuple[Block, ...] = () if content is None else (Text(content, at=f"{at}/content"),)
         match role:
             case "tool":
                 return Message("tool", (self.read_result(doc, content, at),), at=at)
@@ -92,9 +92,9 @@ class Xzatoma(Exchanges):
                 calls = maybe_list(doc, "tool_calls", at) or ()
                 called = (self.read_call(c, f"{at}/tool_calls/{i}") for i, c in enumerate(calls))
                 extras = self.keep(doc, ("role", "content", "tool_calls"))
-                return Message("assistant", (*said, *called), at=at, extras=extras)
+                return Message("assistant", (*given, *called), at=at, extras=extras)
             case _:
-                return Message(role, said, at=at, extras=self.keep(doc, ("role", "content")))
+                return Message(role, given, at=at, extras=self.keep(doc, ("role", "content")))
 
     def read_role(self, doc: dict[str, Json], at: str) -> Speaker:
         role = need_str(doc, "role", at)
@@ -152,7 +152,7 @@ class Xzatoma(Exchanges):
     # -- writing ----------------------------------------------------------------------------
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
-        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect))
+        w = Writing(log, ANYTHING, ANYTHING, self.is_same(tree.dialect))
         self.lose(tree.extras, tree.at, log)
         written = (self.write_message(message, w) for message in tree.messages)
         return [doc for doc in written if doc is not None]
@@ -171,7 +171,7 @@ class Xzatoma(Exchanges):
             doc["content"] = self.join(texts, w)
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
-        if len(doc) == 1 and not w.home:
+        if len(doc) == 1 and not w.same:
             self.lose(message.extras, message.at, w.log)
             self.omit_message(message, w.log)
             return None
@@ -207,7 +207,7 @@ class Xzatoma(Exchanges):
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.as_function(call)
-        arguments = call.arguments or "{}" if not w.home else call.arguments
+        arguments = call.arguments or "{}" if not w.same else call.arguments
         function = {"name": call.name, "arguments": arguments}
         out: dict[str, Json] = {"id": w.call_id(call), "function": function}
         return self.emit(out, call, w.log)
@@ -217,23 +217,23 @@ class Xzatoma(Exchanges):
         texts: list[Text] = []
         for block in result.content:
             texts += self.texts_in(block, w)
-        said = self.join(texts, w) if texts else None
+        spelled = self.join(texts, w) if texts else None
         if result.is_error:
             w.moved(
                 "tool_result.error",
                 result.at,
                 f"{self.name} has no error flag; the text begins with '[tool error]'",
             )
-            said = mark_error(said)
-        elif said is not None and is_marked(said):
+            spelled = mark_error(spelled)
+        elif spelled is not None and is_marked(spelled):
             w.moved(
                 "tool_result.error",
                 result.at,
                 "'[tool output]' is written before a text that looks like an error",
             )
-            said = mark_plain(said)
-        if said is not None:
-            doc["content"] = said
+            spelled = mark_plain(spelled)
+        if spelled is not None:
+            doc["content"] = spelled
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 

@@ -37,9 +37,9 @@ class Gone(Exception):
 
 
 class Gateway:
-    """An ASGI application that answers for models of any dialect.
+    """An ASGI application that replies for models of any dialect.
 
-    >>> gateway = Gateway()  # without upstreams, the scripted model answers
+    >>> gateway = Gateway()  # without upstreams, the scripted model replies
     """
 
     def __init__(self, config: Config | None = None, *, store: Store | None = None) -> None:

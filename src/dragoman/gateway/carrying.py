@@ -140,7 +140,7 @@ class Carrying:
         form = upstream.can.reasoning
         self._summed = summed and form is not None and not form.summaries
         self._blocks: dict[int, list[Event]] = {}
-        self._before = Said()
+        self._before = Received()
         self.turns: list[tuple[str, bytes]] = []
         """What is to be stored of the reply, and under which keys."""
 
@@ -343,8 +343,8 @@ def paired(messages: Iterable[Message]) -> Iterator[Message]:
 # -- keys of turns --------------------------------------------------------------------------
 
 
-class Said:
-    """What was said up to a turn: what the user said, and how often each call was made."""
+class Received:
+    """What was written up to a turn: what the user said, and how often each call was made."""
 
     def __init__(self) -> None:
         self._words = hashlib.sha256()
@@ -366,17 +366,17 @@ class Said:
         return f"digest:{whole.hexdigest()}"
 
 
-def turn_keys(messages: Iterable[Message]) -> tuple[dict[int, tuple[str, ...]], Said]:
-    """Of each turn with calls: under which keys it may be stored; and what was said in all."""
+def turn_keys(messages: Iterable[Message]) -> tuple[dict[int, tuple[str, ...]], Received]:
+    """Of each turn with calls: under which keys it may be stored; and what was written in all."""
     keys: dict[int, tuple[str, ...]] = {}
-    said = Said()
+    written = Received()
     for number, message in enumerate(messages):
-        said.add(message)
+        written.add(message)
         calls = [block for block in message.content if isinstance(block, ToolCall)]
         if calls:
-            digests = [said.key(call) for call in calls]
+            digests = [written.key(call) for call in calls]
             keys[number] = (*(call.id for call in calls if call.id is not None), *digests)
-    return keys, said
+    return keys, written
 
 
 def canonical(arguments: str) -> bytes:

@@ -1,6 +1,6 @@
 """Conversations that the API of Responses continues by an id: ``previous_response_id``.
 
-The upstream of another dialect knows no such id, so the gateway keeps what was said: of each
+The upstream of another dialect knows no such id, so the gateway keeps what was written: of each
 response the items that led to it and its own. A request that names an earlier response gets its
 items in front of its own. ``store: false`` is respected.
 """
@@ -30,7 +30,7 @@ def listed(value: Json) -> list[Json]:
 
 
 async def continued(store: Store, document: dict[str, Json]) -> dict[str, Json]:
-    """A request with all that was said before it."""
+    """A request with all that was written before it."""
     if document.get("conversation") is not None:
         raise Refused("invalid-request", "this gateway keeps no conversations; send the history")
     before = document.get("previous_response_id")

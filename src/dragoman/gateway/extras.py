@@ -36,7 +36,7 @@ COUNTED = {
 }
 
 
-class Answer:
+class Reply:
     """What is answered to a request that is no exchange."""
 
     def __init__(
@@ -57,38 +57,38 @@ async def serve(
     receive: Receive,
     send: Send,
 ) -> None:
-    """Answer a request that is none for a model."""
+    """Reply a request that is none for a model."""
     dialect = dialect_of(path, headers)
     try:
-        answer = await answered(gateway, scope, path, headers, query, receive)
+        reply = await replied(gateway, scope, path, headers, query, receive)
     except Refused as refused:
         code = status_of(refused.kind, dialect.statuses)
-        answer = Answer(code, error_document(dialect, refused.kind, refused.message))
+        reply = Reply(code, error_document(dialect, refused.kind, refused.message))
     except DragomanError as problem:
-        answer = Answer(400, error_document(dialect, "invalid-request", str(problem)))
-    await say(send, answer)
+        reply = Reply(400, error_document(dialect, "invalid-request", str(problem)))
+    await say(send, reply)
 
 
-async def say(send: Send, answer: Answer) -> None:
-    headers = {**answer.headers, "content-length": str(len(answer.body))}
+async def say(send: Send, reply: Reply) -> None:
+    headers = {**reply.headers, "content-length": str(len(reply.body))}
     listed = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": listed})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+    await send({"type": "http.response.start", "status": reply.status, "headers": listed})
+    await send({"type": "http.response.body", "body": reply.body, "more_body": False})
 
 
-async def answered(
+async def replied(
     gateway: Gateway,
     scope: dict[str, Any],
     path: str,
     headers: dict[str, str],
     query: dict[str, str],
     receive: Receive,
-) -> Answer:
+) -> Reply:
     if path == "/healthz":
-        return Answer(200, b"ok\n")
+        return Reply(200, b"ok\n")
     if path == "/readyz":
         ready = not gateway.closing and await gateway.store.ready()
-        return Answer(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
+        return Reply(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
     _, client = gateway.admit(key_of(headers, query))
     method = scope["method"]
     if path == "/metrics" and method == "GET":
@@ -100,7 +100,7 @@ async def answered(
     if method == "POST" and path.endswith(":countTokens"):
         return counted_by_gemini(await gateway.read_body(receive, headers))
     if (kept := await continuing.show(gateway.store, method, path)) is not None:
-        return Answer(*kept)
+        return Reply(*kept)
     if found := await listed(gateway, method, path, headers, receive):
         return found
     known = "POST " + ", ".join(
@@ -109,13 +109,13 @@ async def answered(
     raise Refused("not-found", f"no such path: {method} {path[:200]}; there are {known}")
 
 
-def metrics(gateway: Gateway, operator: bool) -> Answer:
+def metrics(gateway: Gateway, operator: bool) -> Reply:
     if not operator:
         raise Refused("permission", "this key may not see metrics")
     page = gateway.metrics.page()
     if page is None:
         raise Refused("not-found", "metrics need prometheus-client: pip install dragoman[gateway]")
-    return Answer(200, page)
+    return Reply(200, page)
 
 
 # -- counts ---------------------------------------------------------------------------------
@@ -127,19 +127,19 @@ def tokens(dialect: Dialect, document: Json) -> int:
     return estimate(tree)
 
 
-def counted(dialect: Dialect, body: bytes, key: str) -> Answer:
+def counted(dialect: Dialect, body: bytes, key: str) -> Reply:
     """An estimate of the tokens of a request."""
     count = tokens(dialect, parsed(body))
     document: dict[str, Json] = {key: count}
     if dialect.name == "openai-responses":
         document["object"] = "response.input_tokens"
-    return Answer(200, document, ESTIMATED)
+    return Reply(200, document, ESTIMATED)
 
 
-def counted_by_gemini(body: bytes) -> Answer:
+def counted_by_gemini(body: bytes) -> Reply:
     document = parsed(body)
     asked = document.get("generateContentRequest") or document
-    return Answer(200, {"totalTokens": tokens(get("gemini"), asked)}, ESTIMATED)
+    return Reply(200, {"totalTokens": tokens(get("gemini"), asked)}, ESTIMATED)
 
 
 def parsed(body: bytes) -> dict[str, Json]:
@@ -156,24 +156,24 @@ def parsed(body: bytes) -> dict[str, Json]:
 
 async def listed(
     gateway: Gateway, method: str, path: str, headers: Mapping[str, str], receive: Receive
-) -> Answer | None:
+) -> Reply | None:
     """Lists of models, in the form of the API that is asked."""
     names = known_models(gateway.config)
     if method == "GET" and path in ("/v1/models", "/models"):
         anthropic = "anthropic-version" in headers
-        return Answer(200, of_anthropic(names) if anthropic else of_openai(names))
+        return Reply(200, of_anthropic(names) if anthropic else of_openai(names))
     if method == "GET" and path.startswith(("/v1/models/", "/models/")):
-        return Answer(200, one_model(path.partition("/models/")[2], names, headers))
+        return Reply(200, one_model(path.partition("/models/")[2], names, headers))
     if method == "GET" and path.startswith("/v1beta/models"):
         name = path.removeprefix("/v1beta/models").strip("/")
-        return Answer(200, of_gemini(names) if not name else gemini_model(known(name, names)))
+        return Reply(200, of_gemini(names) if not name else gemini_model(known(name, names)))
     if path == "/api/tags" and method == "GET":
-        return Answer(200, {"models": [ollama_model(name) for name in names]})
+        return Reply(200, {"models": [ollama_model(name) for name in names]})
     if path == "/api/version" and method == "GET":
-        return Answer(200, {"version": VERSION})
+        return Reply(200, {"version": VERSION})
     if path == "/api/show" and method == "POST":
         document = parsed(await gateway.read_body(receive, headers))
-        return Answer(200, shown(known(document.get("model") or document.get("name"), names)))
+        return Reply(200, shown(known(document.get("model") or document.get("name"), names)))
     return None
 
 

@@ -2,7 +2,7 @@
 
     arrive -> route -> for each upstream: convert -> ask -> reply | stream | error, or the next
 
-Once a byte of the answer has gone out, nothing is tried again: what fails then ends in the client's
+Once a byte of the reply has gone out, nothing is tried again: what fails then ends in the client's
 own form of an error inside of the stream.
 """
 
@@ -25,9 +25,9 @@ from ..errors import DragomanError, Lossy, Malformed, Unsupported
 from ..exchange import Exchange
 from ..ledger import Ledger, Loss
 from ..model import ErrorKind, Failure, Json, Request, Response, Usage
-from ..providers.answer import Ids
-from ..providers.errors import ProviderError, no_answer, object_in, retry_after, with_type
+from ..providers.errors import ProviderError, no_reply, object_in, retry_after, with_type
 from ..providers.errors import error_document as hidden
+from ..providers.reply import Ids
 from ..result import Result
 from ..streams.framing import framer
 from ..streams.transcoder import Transcoder
@@ -96,13 +96,13 @@ class Handling:
         self.known: Store | None = None
         """What a connection remembers of its own responses."""
         self._exchange: Exchange | None = None
-        self._told: dict[str, Json] | None = None  # a request with what was said before it
+        self._told: dict[str, Json] | None = None  # a request with what was written before it
         self._carrying: Carrying | None = None
 
     # -- the way there ----------------------------------------------------------------------
 
     async def run(self, body: bytes) -> None:
-        """Answer a request, whatever becomes of it."""
+        """Reply a request, whatever becomes of it."""
         self.seen.received = len(body)
         try:
             await self._answer(body)
@@ -196,12 +196,12 @@ class Handling:
         )
         self._carrying = carrying
         untouched = same and carrying is None and model == asked
-        said: Json = body
+        written: Json = body
         if not same and self.dialect.name == "openai-responses":
-            said = self._told = await self._continued(body)
+            written = self._told = await self._continued(body)
         if carrying is not None and not same:
-            carrying.stored = await self._stored(exchange.read(said))
-        result = exchange.request(said, stream=None if same else stream)
+            carrying.stored = await self._stored(exchange.read(written))
+        result = exchange.request(written, stream=None if same else stream)
         self.seen.note(result.losses)
         self._log_contents("asked", exchange.asked)
         self._log_contents("sent", exchange.sent)
@@ -221,7 +221,7 @@ class Handling:
         return self.dialect
 
     async def _continued(self, body: bytes) -> dict[str, Json]:
-        """A request of Responses with what was said before it."""
+        """A request of Responses with what was written before it."""
         document = object_in(body)
         if document is None:
             raise Malformed("the body is not a JSON object")
@@ -282,10 +282,12 @@ class Handling:
         body = await incoming.rest()
         status = incoming.status
         if status < 400:
-            raise no_answer(status, incoming.headers, body, upstream.secrets)
+            raise no_reply(status, incoming.headers, body, upstream.secrets)
         assert self._exchange is not None
-        said = with_type(hidden(body, upstream.secrets), incoming.headers)
-        result = self._exchange.error(said.encode() if isinstance(said, str) else said, status)
+        written = with_type(hidden(body, upstream.secrets), incoming.headers)
+        result = self._exchange.error(
+            written.encode() if isinstance(written, str) else written, status
+        )
         result = self._explained(result, status)
         self.seen.error = f"upstream {status}"
         headers = {}
@@ -317,7 +319,7 @@ class Handling:
         body = await incoming.rest()
         value = object_in(body)
         if value is None:
-            raise no_answer(incoming.status, incoming.headers, body, upstream.secrets)
+            raise no_reply(incoming.status, incoming.headers, body, upstream.secrets)
         if value.get("error"):
             result = exchange.error(hidden(body, upstream.secrets), 500)
             self.seen.error = "an error with status 200"
@@ -364,22 +366,22 @@ class Handling:
             renamer = Renamer(self.seen.upstream_model, self.seen.model)
         try:
             while data and not (flow.ended and not flow.same):
-                said = flow.feed(upstream.secrets.hide_bytes(data))
-                await self._write(said if renamer is None else renamer.feed(said))
+                written = flow.feed(upstream.secrets.hide_bytes(data))
+                await self._write(written if renamer is None else renamer.feed(written))
                 data = await incoming.read()
-            said = flow.close()
+            written = flow.close()
         except ProviderError as problem:
             kind: ErrorKind = "server" if problem.kind == "other" else problem.kind
-            said = flow.fail(Failure(kind, upstream.secrets.hide(problem.message)))
-        await self._write(said if renamer is None else renamer.feed(said) + renamer.close())
+            written = flow.fail(Failure(kind, upstream.secrets.hide(problem.message)))
+        await self._write(written if renamer is None else renamer.feed(written) + renamer.close())
         await self._close_stream(flow)
 
     async def _no_stream(self, upstream: Upstream, incoming: Incoming, body: bytes) -> None:
-        """A whole document came where a stream was asked for: an error, or no answer at all."""
+        """A whole document came where a stream was asked for: an error, or no reply at all."""
         assert self._exchange is not None
         value = object_in(body)
         if value is None:
-            raise no_answer(incoming.status, incoming.headers, body, upstream.secrets)
+            raise no_reply(incoming.status, incoming.headers, body, upstream.secrets)
         if value.get("error"):
             result = self._exchange.error(hidden(body, upstream.secrets), 500)
             self.seen.error = "an error with status 200"
@@ -450,7 +452,7 @@ class Handling:
         await self._end()
 
     async def fail(self, problem: ProviderError) -> None:
-        """The upstream gave no answer."""
+        """The upstream gave no reply."""
         kind: ErrorKind = "server" if problem.kind == "other" else problem.kind
         self.seen.error = f"upstream: {problem.kind}: {problem.message[:200]}"
         if self.started:

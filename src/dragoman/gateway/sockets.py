@@ -43,7 +43,7 @@ class Socket:
         self.key: str | None = None
 
     async def serve(self) -> None:
-        """Answer until the client goes away."""
+        """Reply until the client goes away."""
         hearing = asyncio.ensure_future(self._hear())
         try:
             while (data := await self._heard.get()) is not None:

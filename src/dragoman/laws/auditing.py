@@ -26,7 +26,7 @@ BLOCKS = (
 INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
 # What else stands inside an item that only its dialect knows, or a result of a tool search.
 TOOLS_INSIDE = ("Raw", "ToolResult")
-# What is said about a medium, beside what it holds: a medium that is plain text elsewhere had it.
+# What describes a medium, beside what it holds: a medium that is plain text elsewhere had it.
 LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.citable"})
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.

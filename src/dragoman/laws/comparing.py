@@ -78,9 +78,9 @@ class Change(NamedTuple):
 class Place(NamedTuple):
     """A node: what it means, and as it was read, with its place."""
 
-    said: Any
+    written: Any
     read: Any
-    home: int = 0
+    same: int = 0
     """the number of the message in which a block stands"""
     role: str = ""
     """who says it"""
@@ -90,13 +90,13 @@ class Place(NamedTuple):
         return str(self.read.at)
 
 
-def changes(tree: Any, back: Any, said: Any = None) -> list[Change]:
+def changes(tree: Any, back: Any, written: Any = None) -> list[Change]:
     """Every difference between the meanings of two trees; ``said``: the meaning of the first."""
-    said = meaning(tree) if said is None else said
+    written = meaning(tree) if written is None else written
     got = meaning(back)
     found: list[Change] = []
-    if said != got:
-        _node(said, tree, got, (), found)
+    if written != got:
+        _node(written, tree, got, (), found)
     for each in getattr(tree, "candidates", ()):  # a word that is no part of the meaning
         if each.stop is not None and each.stop.reason == "other" and each.stop.native is not None:
             found.append(Change("Stop.reason", "altered", each.at, implied=True))
@@ -115,20 +115,20 @@ def _less_learned(found: list[Change]) -> list[Change]:
 
 
 def _node(
-    said: Any, read: Any, got: Any, above: tuple[str, ...], out: list[Change],
+    written: Any, read: Any, got: Any, above: tuple[str, ...], out: list[Change],
     besides: frozenset[str] = frozenset(),
 ) -> None:  # fmt: skip
     """Two nodes of one class, field by field, besides those that were compared already."""
-    name = type(said).__name__
+    name = type(written).__name__
     own = getattr(read, "at", None)
     at = above[0] if own is None else own  # a leaf has the place of its node
     inside = above if own is None else (own, *above)
-    for field in said.__struct_fields__:
-        old, new = getattr(said, field), getattr(got, field)
+    for field in written.__struct_fields__:
+        old, new = getattr(written, field), getattr(got, field)
         if old == new or field in besides or (name, field) == ("Tool", "dialect"):
             continue  # the last: kin pass a provider's tool on as their own
         as_read = getattr(read, field)
-        special = _FIELDS.get((type(said), field)) or _FIELDS.get((object, field))
+        special = _FIELDS.get((type(written), field)) or _FIELDS.get((object, field))
         if special is not None:
             special(old, as_read, new, at, inside, out)
         elif isinstance(old, Struct) and type(new) is type(old):
@@ -155,12 +155,12 @@ Special: TypeAlias = Callable[[Any, Any, Any, str, tuple[str, ...], list[Change]
 
 
 def _extras(
-    said: Extras | None, read: Extras | None, got: Extras | None, at: str,
+    written: Extras | None, read: Extras | None, got: Extras | None, at: str,
     above: tuple[str, ...], out: list[Change],
 ) -> None:  # fmt: skip
     """Fields one by one; an object of which only some keys were kept, key by key."""
     inner = read.inner if read is not None else ()
-    old, new = _flat(said, inner), _flat(got, inner)
+    old, new = _flat(written, inner), _flat(got, inner)
     for path in {**old, **new}:
         if path in old and path in new and old[path] == new[path]:
             continue
@@ -170,7 +170,7 @@ def _extras(
         if path in new:
             out.append(Change("extras", "new", at, above[:2], above, None, new[path]))
     for field in ("signature", "spelling"):
-        a, b = getattr(said, field, None) or None, getattr(got, field, None) or None
+        a, b = getattr(written, field, None) or None, getattr(got, field, None) or None
         if a != b:
             out.append(Change(f"extras.{field}", _how(a, b), at, (), above, a, b))
 
@@ -188,31 +188,33 @@ def _flat(extras: Extras | None, inner: tuple[str, ...]) -> dict[tuple[str, ...]
 
 
 def _source(
-    said: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
+    written: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
 ) -> None:
     """Where the bytes of a medium are: the type is one thing, the bytes are another."""
-    if said.media_type != got.media_type and not (said.blocks and got.media_type == "text/plain"):
-        how = _how(said.media_type, got.media_type)
-        out.append(Change("Media.type", how, at, (), above, said.media_type, got.media_type))
-    if said.blocks != got.blocks and said.blocks and got.blocks:
-        _content(said.blocks, read.blocks, got.blocks, at, above, out)
-    elif (
-        said.kind != "file"
-        and said.kind != got.kind
-        and _source_words(said, True) == _source_words(got, True)
+    if written.media_type != got.media_type and not (
+        written.blocks and got.media_type == "text/plain"
     ):
-        out.append(Change("Media", "altered", at, (), above, said, got, True))  # text as data
+        how = _how(written.media_type, got.media_type)
+        out.append(Change("Media.type", how, at, (), above, written.media_type, got.media_type))
+    if written.blocks != got.blocks and written.blocks and got.blocks:
+        _content(written.blocks, read.blocks, got.blocks, at, above, out)
+    elif (
+        written.kind != "file"
+        and written.kind != got.kind
+        and _source_words(written, True) == _source_words(got, True)
+    ):
+        out.append(Change("Media", "altered", at, (), above, written, got, True))  # text as data
         for block in read.blocks[1:]:
             out.append(Change("Text.boundary", "altered", block.at, (at,), above))
-    elif any(getattr(said, f) != getattr(got, f) for f in ("kind", "value", "issuer", "blocks")):
-        out.append(Change("Media", "altered", at, (), above, said, got))
+    elif any(getattr(written, f) != getattr(got, f) for f in ("kind", "value", "issuer", "blocks")):
+        out.append(Change("Media", "altered", at, (), above, written, got))
 
 
 def _reasoning(
-    said: Reasoning, at: str, got: Reasoning, above: tuple[str, ...], out: list[Change]
+    written: Reasoning, at: str, got: Reasoning, above: tuple[str, ...], out: list[Change]
 ) -> None:
     """The words of reasoning: which there are, whether they are a summary, and their parts."""
-    old, new = said, got
+    old, new = written, got
     content, summary = _squeezed(*old.content), _squeezed(*old.summary)
     got_content, got_summary = _squeezed(*new.content), _squeezed(*new.summary)
 
@@ -260,34 +262,34 @@ def _listed(kind: str, key: Callable[[Any], Any]) -> Special:
     """Nodes in a list, which are known by a key, and by their place among those of that key."""
 
     def compare(
-        said: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
+        written: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
     ) -> None:
-        old = [Place(a, b) for a, b in zip(said or (), read or (), strict=True)]
+        old = [Place(a, b) for a, b in zip(written or (), read or (), strict=True)]
         new = list(got or ())
         if kind == "Candidate":  # each is known by its number
             same = min(len(old), len(new))
             for place, other in zip(old[:same], new[:same], strict=True):
-                if place.said != other:
+                if place.written != other:
                     _item(kind, place, other, above, out)
             for place in old[same:]:
-                out.append(Change(kind, "gone", place.at, (), above, place.said))
+                out.append(Change(kind, "gone", place.at, (), above, place.written))
             for other in new[same:]:
                 _come(kind, other, at, above, out)
             return
-        for i, j in _paired([p.said for p in old], new, lambda a, b: _alike_by(key, a, b)):
+        for i, j in _paired([p.written for p in old], new, lambda a, b: _alike_by(key, a, b)):
             if i is None:
                 assert j is not None
                 _come(kind, new[j], at, above, out)
             elif j is None:
-                out.append(Change(kind, "gone", old[i].at, (), above, old[i].said))
-            elif old[i].said != new[j]:
+                out.append(Change(kind, "gone", old[i].at, (), above, old[i].written))
+            elif old[i].written != new[j]:
                 _item(kind, old[i], new[j], above, out)
 
     return compare
 
 
 def _come(kind: str, got: Any, at: str, above: tuple[str, ...], out: list[Change]) -> None:
-    """A node that is new; a response in which nothing is said says nothing new."""
+    """A node that is new; a response in which nothing is written says nothing new."""
     empty = isinstance(got, Candidate) and not got.message.content
     out.append(Change(kind, "new", at, (), above, None, got, empty))
     if isinstance(got, Candidate) and got.stop is not None:
@@ -297,15 +299,15 @@ def _come(kind: str, got: Any, at: str, above: tuple[str, ...], out: list[Change
 
 def _item(kind: str, place: Place, got: Any, above: tuple[str, ...], out: list[Change]) -> None:
     """Two nodes of a list; a citation is one thing, but for what only its dialect knows."""
-    said = place.said
+    spelled = place.written
     if kind != "Citation":
-        return _node(said, place.read, got, above, out)
-    if replace(said, extras=None) != replace(got, extras=None):
-        out.append(Change(kind, "altered", place.at, (), above, said, got))
-        if got.extras is not None and said.extras is None:
+        return _node(spelled, place.read, got, above, out)
+    if replace(spelled, extras=None) != replace(got, extras=None):
+        out.append(Change(kind, "altered", place.at, (), above, spelled, got))
+        if got.extras is not None and spelled.extras is None:
             return None  # it is another citation, and says what such a one says
-    if said.extras != got.extras:
-        _extras(said.extras, place.read.extras, got.extras, place.at, (place.at, *above), out)
+    if spelled.extras != got.extras:
+        _extras(spelled.extras, place.read.extras, got.extras, place.at, (place.at, *above), out)
     return None
 
 
@@ -439,15 +441,15 @@ def _alike(a: Any, b: Any) -> float:
     if a is None and _is_blank(b):
         return 1.0  # a message without content, where each has a text
     if type(a) is not type(b):
-        said, other = _words(a), _words(b)
-        if not said or not other or not isinstance(b, Text):
+        spelled, other = _words(a), _words(b)
+        if not spelled or not other or not isinstance(b, Text):
             return 0.0
-        if said == other:
-            return 2.0 if len(said) > 3 else 1.5
-        if isinstance(a, Refusal) and len(said) > 3 and said in other:
+        if spelled == other:
+            return 2.0 if len(spelled) > 3 else 1.5
+        if isinstance(a, Refusal) and len(spelled) > 3 and spelled in other:
             return 2.0
-        held = isinstance(a, Media | Passage) and len(other) > 3 and other in said
-        return 1.5 if said in other or held else 0.0
+        held = isinstance(a, Media | Passage) and len(other) > 3 and other in spelled
+        return 1.5 if spelled in other or held else 0.0
     match a:
         case None:
             return 2.0
@@ -511,8 +513,8 @@ def _results(places: Sequence[Place]) -> dict[str | None, list[int]]:
     """The results by the ids of their calls."""
     found: dict[str | None, list[int]] = {}
     for number, place in enumerate(places):
-        if isinstance(place.said, ToolResult) and not _is_made_up(place.said):
-            found.setdefault(place.said.call_id, []).append(number)
+        if isinstance(place.written, ToolResult) and not _is_made_up(place.written):
+            found.setdefault(place.written.call_id, []).append(number)
     return found
 
 
@@ -530,7 +532,7 @@ class _Blocks:
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
         self.calls, self.kinds = calls
-        pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
+        pairs = self.apart(_paired([p.written for p in old], [p.written for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
         self.follow()
         self.reunite()
@@ -545,19 +547,19 @@ class _Blocks:
     def apart(self, pairs: list[_Pair]) -> list[_Pair]:
         """The pairs without blank texts that stand for a message of which nothing is left."""
         met = [
-            (self.old[i].home, self.new[j].home)
+            (self.old[i].same, self.new[j].same)
             for i, j in pairs
             if i is not None and j is not None
         ]
-        left = {home for home, _ in met}
-        void = {_OF.get(p.role, p.role) for p in self.old if p.home not in left}
+        left = {same for same, _ in met}
+        void = {_OF.get(p.role, p.role) for p in self.old if p.same not in left}
         out: list[_Pair] = []
         for i, j in pairs:
-            if i is not None and j is not None and _is_blank(self.old[i].said):
-                home, role = self.old[i].home, _OF.get(self.new[j].role, self.new[j].role)
+            if i is not None and j is not None and _is_blank(self.old[i].written):
+                same, role = self.old[i].same, _OF.get(self.new[j].role, self.new[j].role)
                 other = role != _OF.get(self.old[i].role, self.old[i].role)
-                other = other or any(a == home and b != self.new[j].home for a, b in met)
-                if other and role in void and met.count((home, self.new[j].home)) == 1:
+                other = other or any(a == same and b != self.new[j].same for a, b in met)
+                if other and role in void and met.count((same, self.new[j].same)) == 1:
                     out += [(i, None), (None, j)]
                     continue
             out.append((i, j))
@@ -565,41 +567,44 @@ class _Blocks:
 
     def reunite(self) -> None:
         """Blank texts that moved with the message in which they stand."""
-        met = {(self.old[i].home, self.new[j].home) for i, j in self.there.items()}
+        met = {(self.old[i].same, self.new[j].same) for i, j in self.there.items()}
         taken = set(self.there.values())
         for i, old in enumerate(self.old):
-            if i in self.there or not _is_blank(old.said):
+            if i in self.there or not _is_blank(old.written):
                 continue
             for j, new in enumerate(self.new):
-                if j in taken or (old.home, new.home) not in met:
+                if j in taken or (old.same, new.same) not in met:
                     continue
-                if type(new.said) is type(old.said) and new.said.text == old.said.text:
+                if type(new.written) is type(old.written) and new.written.text == old.written.text:
                     self.there[i] = j
                     taken.add(j)
                     break
 
         alone = [i for i in range(len(self.old)) if i not in self.there and self.is_alone(i)]
-        come = [j for j in range(len(self.new)) if j not in taken and self.new[j].said is not None]
+        come = [
+            j for j in range(len(self.new)) if j not in taken and self.new[j].written is not None
+        ]
         if len(alone) == len(come) == 1:  # a message of nothing but white space, elsewhere
             old, new = self.old[alone[0]], self.new[come[0]]
-            if (old.said, old.role) == (new.said, new.role):
+            if (old.written, old.role) == (new.written, new.role):
                 self.there[alone[0]] = come[0]
 
     def is_alone(self, i: int) -> bool:
         """Whether a blank text is all that a message says."""
-        homes = [place.home for place in self.old]
-        return _is_blank(self.old[i].said) and homes.count(self.old[i].home) == 1
+        sames = [place.same for place in self.old]
+        return _is_blank(self.old[i].written) and sames.count(self.old[i].same) == 1
 
     def follow(self) -> None:
         """Results go with their calls, whatever these are called now."""
         named = {call: call for call in self.calls if call in self.kinds}  # as most stay
         named |= {
-            self.old[i].said.id: self.new[j].said.id
+            self.old[i].written.id: self.new[j].written.id
             for i, j in self.there.items()
-            if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)
+            if isinstance(self.old[i].written, ToolCall)
+            and isinstance(self.new[j].written, ToolCall)
         }
         old, new = _results(self.old), _results(self.new)
-        ids = [p.said.id for p in self.old if isinstance(p.said, ToolCall)]
+        ids = [p.written.id for p in self.old if isinstance(p.written, ToolCall)]
         if len(set(ids)) < len(ids):
             return  # what a call is called now, nobody knows
         for call_id, numbers in old.items():
@@ -609,20 +614,20 @@ class _Blocks:
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
-        # A result that answers no call is not the one that was made up for another call.
+        # A result that replies no call is not the one that was made up for another call.
         for call_id, numbers in old.items():
             for i in numbers if call_id not in self.kinds else ():
                 j = self.there.get(i, -1)
-                got = self.new[j].said if j >= 0 else None
+                got = self.new[j].written if j >= 0 else None
                 if isinstance(got, ToolResult) and got.call_id in self.calls:
-                    if got.call_id is not None and got.content != self.old[i].said.content:
+                    if got.call_id is not None and got.content != self.old[i].written.content:
                         del self.there[i]
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
         same: dict[Any, list[int]] = {}
         for i, j in self.there.items():
-            old, new = self.old[i].said, self.new[j].said
+            old, new = self.old[i].written, self.new[j].written
             if isinstance(old, ToolResult) and isinstance(new, ToolResult):
                 if old.call_id is not None:
                     same.setdefault((old.call_id, new.call_id), []).append(i)
@@ -633,7 +638,7 @@ class _Blocks:
     def join(self) -> None:
         """Left-over texts that stand inside another one, before or after them."""
         texts = Text | Reasoning | Refusal
-        told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
+        told = {i: j for i, j in self.there.items() if isinstance(self.new[j].written, texts)}
         crossings: list[tuple[int, int, list[int]]] = []
         for i in tuple(self.gone):
             for k in sorted(told, key=lambda k: abs(k - i))[:8]:
@@ -648,36 +653,40 @@ class _Blocks:
             both = [k, *passed]
             both += [part for m in both for part in self.parts.get(m, ())]
             near = [self.old[m].at for m in both]
-            self.note("order", "altered", i, near, None, None, _is_blank(self.old[i].said))
+            self.note("order", "altered", i, near, None, None, _is_blank(self.old[i].written))
         for j in tuple(self.come):
             for k in _near(j, self.back):
-                alike = type(self.new[k].said) is type(self.new[j].said)
-                if alike and _is_of(self.new[j].said, self.old[self.back[k]].said):
+                alike = type(self.new[k].written) is type(self.new[j].written)
+                if alike and _is_of(self.new[j].written, self.old[self.back[k]].written):
                     self.pieces.setdefault(self.back[k], []).append(j)
                     self.come.remove(j)
                     break
 
     def is_joined(self, i: int, k: int) -> bool:
         """Whether a block that is left over stands inside what became of another one."""
-        said, other, there = self.old[i].said, self.old[k].said, self.new[self.there[k]].said
-        if not _is_blank(said):
-            if not isinstance(there, Text) and type(said) is not type(there):
+        spelled, other, there = (
+            self.old[i].written,
+            self.old[k].written,
+            self.new[self.there[k]].written,
+        )
+        if not _is_blank(spelled):
+            if not isinstance(there, Text) and type(spelled) is not type(there):
                 return False
             whole = _words(there)
-            words = _told(said, whole)
+            words = _told(spelled, whole)
             return 0 < len(words) <= len(whole) - len(_told(other, whole)) and words in whole
         # Of a text of white space nothing can be seen in a joint but that there is one.
         if not isinstance(other, Text | Refusal) or not isinstance(there, Text | Refusal):
             return False
-        if self.old[i].home != self.old[k].home:
+        if self.old[i].same != self.old[k].same:
             return False
         return other.text != there.text or (
-            _signature(said) is not None and _signature(said) == _signature(there)
+            _signature(spelled) is not None and _signature(spelled) == _signature(there)
         )
 
     def over(self, i: int) -> tuple[str, ...]:
         """The nodes in which a block stood."""
-        return (self.heads[self.old[i].home].at, *self.above) if self.heads else self.above
+        return (self.heads[self.old[i].same].at, *self.above) if self.heads else self.above
 
     def note(self, what: str, how: How, i: int, near: Sequence[str] = (), *pair: Any) -> None:
         place = self.old[i]
@@ -686,50 +695,52 @@ class _Blocks:
 
     def compare(self) -> None:
         emptied = self.emptied()
-        blanks = [self.new[j].said for j in self.come if _is_blank(self.new[j].said)]
+        blanks = [self.new[j].written for j in self.come if _is_blank(self.new[j].written)]
         for i in self.gone:
-            said = self.old[i].said
-            if _is_blank(said) and said in blanks:  # it is elsewhere: blanks are no anchors
-                blanks.remove(said)
-                self.note("Text.blank", "gone", i, (), said, None, True)
+            spelled = self.old[i].written
+            if _is_blank(spelled) and spelled in blanks:  # it is elsewhere: blanks are no anchors
+                blanks.remove(spelled)
+                self.note("Text.blank", "gone", i, (), spelled, None, True)
                 continue
-            name = "Text.blank" if _is_blank(said) else _name(self.old[i])
-            self.note(name, "gone", i, (), said, self.heir(said))
+            name = "Text.blank" if _is_blank(spelled) else _name(self.old[i])
+            self.note(name, "gone", i, (), spelled, self.heir(spelled))
         for j in self.come:
-            if self.is_void(self.new[j].said, emptied):
+            if self.is_void(self.new[j].written, emptied):
                 emptied -= 1  # the message, or the result, stands there and says nothing
                 self.out.append(Change("Text", "new", self.at, (), self.above, implied=True))
                 continue
             near = [p for k in _near(j, self.back) for p in self.places(self.back[k])]
-            name, said = _name(self.new[j]), self.new[j].said
-            above = (*self.former(said), *self.above)
-            self.out.append(Change(name, "new", self.at, tuple(near), above, None, said))
+            name, spelled = _name(self.new[j]), self.new[j].written
+            above = (*self.former(spelled), *self.above)
+            self.out.append(Change(name, "new", self.at, tuple(near), above, None, spelled))
         for i, j in self.there.items():
             if i in self.parts or i in self.pieces:
                 self.joined(i, j)
             else:
-                self.pair(i, self.new[j].said)
+                self.pair(i, self.new[j].written)
         self.order()
 
-    def former(self, said: Any) -> list[str]:
+    def former(self, written: Any) -> list[str]:
         """The places of the results that are gone, of which a block is what they held."""
-        gone = [i for i in self.gone if isinstance(self.old[i].said, ToolResult)]
-        held = [i for i in gone if any(_alike(x, said) >= 2.0 for x in self.old[i].said.content)]
+        gone = [i for i in self.gone if isinstance(self.old[i].written, ToolResult)]
+        held = [
+            i for i in gone if any(_alike(x, written) >= 2.0 for x in self.old[i].written.content)
+        ]
         return [place for i in held for place in self.places(i)]
 
-    def heir(self, said: Any) -> str | None:
+    def heir(self, written: Any) -> str | None:
         """Where the words of a result are that is gone: it may stand in another of its call."""
-        words = _squeezed(*map(_words, said.content)) if isinstance(said, ToolResult) else ""
+        words = _squeezed(*map(_words, written.content)) if isinstance(written, ToolResult) else ""
         for place in self.new if words else ():
-            if isinstance(place.said, ToolResult):
-                if words in _squeezed(*map(_words, place.said.content)):
+            if isinstance(place.written, ToolResult):
+                if words in _squeezed(*map(_words, place.written.content)):
                     return "in another result"
         return None
 
-    def is_void(self, said: Any, emptied: int) -> bool:
+    def is_void(self, written: Any, emptied: int) -> bool:
         """Whether it is what is written in place of all that could not be."""
         left = emptied > 0 if self.heads else bool(self.gone) and not self.there
-        return left and (said is None or (_is_blank(said) and said == Text(said.text)))
+        return left and (written is None or (_is_blank(written) and written == Text(written.text)))
 
     def places(self, i: int) -> tuple[str, ...]:
         return (self.old[i].at, *self.over(i)[: bool(self.heads)])
@@ -737,62 +748,66 @@ class _Blocks:
     def emptied(self) -> int:
         """Messages of which nothing is left: how many."""
         gone = set(self.gone)
-        left = {place.home for i, place in enumerate(self.old) if i not in gone}
-        empty = [head for n, head in enumerate(self.heads) if n not in left and head.said.content]
+        left = {place.same for i, place in enumerate(self.old) if i not in gone}
+        empty = [
+            head for n, head in enumerate(self.heads) if n not in left and head.written.content
+        ]
         both = sorted(self.there.items())
         kept = _rising([j for _, j in both])
-        stay = {self.old[i].home for number, (i, _) in enumerate(both) if number in kept}
+        stay = {self.old[i].same for number, (i, _) in enumerate(both) if number in kept}
         for n, head in enumerate(self.heads):
-            if n not in stay and head.said.content:  # all of it is gone, or elsewhere
+            if n not in stay and head.written.content:  # all of it is gone, or elsewhere
                 near = tuple(other.at for other in self.heads[n + 1 : n + 2])
-                change = Change("Message", "gone", head.at, near, self.above, head.said, None, True)
+                change = Change(
+                    "Message", "gone", head.at, near, self.above, head.written, None, True
+                )
                 self.out.append(change)
         return len(empty)
 
     def pair(self, i: int, got: Any) -> None:
         """Two blocks that belong together."""
         place = self.old[i]
-        said = place.said
-        if said == got:
+        spelled = place.written
+        if spelled == got:
             return
-        if type(said) is not type(got):
-            self.note(_name(place), "altered", i, (), said, got)
-            if said is not None and got.extras is not None:
+        if type(spelled) is not type(got):
+            self.note(_name(place), "altered", i, (), spelled, got)
+            if spelled is not None and got.extras is not None:
                 _extras(None, None, got.extras, place.at, self.over(i), self.out)
             return
         besides: frozenset[str] = frozenset()
-        if isinstance(said, Reasoning):
-            _reasoning(said, place.at, got, (place.at, *self.over(i)), self.out)
+        if isinstance(spelled, Reasoning):
+            _reasoning(spelled, place.at, got, (place.at, *self.over(i)), self.out)
             besides = frozenset({"content", "summary"})
-        elif isinstance(said, ToolResult):
-            was, now = (said.call_id, said.name), (got.call_id, got.name)
+        elif isinstance(spelled, ToolResult):
+            was, now = (spelled.call_id, spelled.name), (got.call_id, got.name)
             if was[0] != now[0] and was[1] != now[1]:
                 # It names its call by the id or by the tool's name: the one for the other.
                 self.note("ToolResult.call_id", "altered", i, (), was, now)
                 self.note("ToolResult.name", "altered", i, (), was, now, True)
                 besides = frozenset({"call_id", "name"})
-            if said.kind != got.kind and said.call_id in self.kinds:
+            if spelled.kind != got.kind and spelled.call_id in self.kinds:
                 # What kind of result it is follows from its call.
-                self.note("ToolResult.kind", "altered", i, (), said.kind, got.kind, True)
+                self.note("ToolResult.kind", "altered", i, (), spelled.kind, got.kind, True)
                 besides |= {"kind"}
             if (
                 "name" not in besides
                 and got.name is None
-                and self.calls.get(got.call_id) == said.name is not None
+                and self.calls.get(got.call_id) == spelled.name is not None
             ):
-                # Its call has that name, and is known by its id: it may be said that it is gone.
-                self.note("ToolResult.name", "gone", i, (), said.name, None, True)
+                # Its call has that name, and is known by its id: it may be written that it is gone.
+                self.note("ToolResult.name", "gone", i, (), spelled.name, None, True)
                 besides |= {"name"}
         first = len(self.out)
-        _node(said, place.read, got, self.over(i), self.out, besides)
-        if isinstance(said, ToolResult) and (others := self.siblings(said)):
+        _node(spelled, place.read, got, self.over(i), self.out, besides)
+        if isinstance(spelled, ToolResult) and (others := self.siblings(spelled)):
             # A second result of the same call was written after this one, as its loss tells.
             self.out[first:] = [c._replace(near=(*c.near, *others)) for c in self.out[first:]]
-        if isinstance(said, ToolResult) and said.cache is not None:
+        if isinstance(spelled, ToolResult) and spelled.cache is not None:
             # Its mark may stand on one of its texts: that it left its place is told already.
-            moved = any(change.new == said.cache for change in self.out[first:])
+            moved = any(change.new == spelled.cache for change in self.out[first:])
             self.out[first:] = [
-                change._replace(implied=True) if change.new == said.cache else change
+                change._replace(implied=True) if change.new == spelled.cache else change
                 for change in self.out[first:]
             ]
             if moved:
@@ -804,27 +819,27 @@ class _Blocks:
 
     def siblings(self, result: ToolResult) -> list[str]:
         """The places of results of the same call that are no longer there by themselves."""
-        gone = [self.old[k] for k in self.gone if isinstance(self.old[k].said, ToolResult)]
+        gone = [self.old[k] for k in self.gone if isinstance(self.old[k].written, ToolResult)]
         found = [
-            k for k, p in enumerate(self.old) if p in gone and p.said.call_id == result.call_id
+            k for k, p in enumerate(self.old) if p in gone and p.written.call_id == result.call_id
         ]
         return [place for k in found for place in self.places(k)]
 
     def joined(self, i: int, j: int) -> None:
         """A text that was joined with others, or split: all its parts against all its pieces."""
         parts = sorted([i, *self.parts.get(i, ())])
-        pieces = [self.new[k].said for k in sorted([j, *self.pieces.get(i, ())])]
+        pieces = [self.new[k].written for k in sorted([j, *self.pieces.get(i, ())])]
         now = "".join(map(_words, pieces))
-        was = "".join(_told(self.old[k].said, now) for k in parts)
+        was = "".join(_told(self.old[k].written, now) for k in parts)
         places = [self.old[k].at for k in parts]
         if was != now:
             self.note("Text.text", "altered", i, places, was, now)
-        if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
+        if len(parts) == 1 and isinstance(self.old[i].written, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         worded = False
         for number, k in enumerate(parts):
             before, after = places[:number][-1:], places[number + 1 :][:1]
-            if _is_blank(self.old[k].said):
+            if _is_blank(self.old[k].written):
                 if len(parts) > 1:
                     self.note("Text.blank", "gone", k, (*before, *after))
                 continue
@@ -833,20 +848,20 @@ class _Blocks:
             worded = True
         for k in parts:
             self.rest(k, pieces)
-            if (text := getattr(self.old[k].said, "text", "")) != text.strip():
+            if (text := getattr(self.old[k].written, "text", "")) != text.strip():
                 self.note("Text.text", "altered", k, (), text, now, True)
 
     def rest(self, i: int, pieces: Sequence[Any]) -> None:
         """What there is to a text beside its words: it is found at one of the pieces, or not."""
         place = self.old[i]
-        if type(place.said) is not type(pieces[0]):
-            return self.note(_name(place), "altered", i, (), place.said, pieces)
-        if isinstance(place.said, Reasoning):
+        if type(place.written) is not type(pieces[0]):
+            return self.note(_name(place), "altered", i, (), place.written, pieces)
+        if isinstance(place.written, Reasoning):
             for one, other in (("summary", "content"), ("content", "summary")):
-                if any(getattr(place.said, one)) and not any(getattr(x, one) for x in pieces):
+                if any(getattr(place.written, one)) and not any(getattr(x, one) for x in pieces):
                     self.note("Reasoning.summary", "altered", i, (), one, other)
-        for field in place.said.__struct_fields__:
-            value, there = getattr(place.said, field), [getattr(x, field) for x in pieces]
+        for field in place.written.__struct_fields__:
+            value, there = getattr(place.written, field), [getattr(x, field) for x in pieces]
             if field in _TEXTUAL or not value or value in there:
                 continue
             if field == "citations":
@@ -861,7 +876,7 @@ class _Blocks:
                 inside = (place.at, *self.over(i))
                 _extras(value, place.read.extras, merged, place.at, inside, self.out)
             else:
-                where = value if isinstance(value, Node) else place.said
+                where = value if isinstance(value, Node) else place.written
                 at = getattr(place.read, field).at if where is value else place.at
                 over = (place.at, *self.over(i))
                 name = f"{_name(place)}.{field}"
@@ -874,19 +889,21 @@ class _Blocks:
         extras = [c.extras for piece in pieces for c in piece.citations]
         spans = [c.span for piece in pieces for c in piece.citations]
         over = (self.old[i].at, *self.over(i))
-        for said, read in zip(self.old[i].said.citations, self.old[i].read.citations, strict=True):
-            bare = replace(said, span=None, extras=None)
+        for spelled, read in zip(
+            self.old[i].written.citations, self.old[i].read.citations, strict=True
+        ):
+            bare = replace(spelled, span=None, extras=None)
             if bare not in there:
-                near = next((c for c in there if c.url is not None and c.url == said.url), None)
+                near = next((c for c in there if c.url is not None and c.url == spelled.url), None)
                 how: How = "gone" if near is None else "altered"
-                self.out.append(Change("Citation", how, read.at, (), over, said, near))
+                self.out.append(Change("Citation", how, read.at, (), over, spelled, near))
                 continue
             got = extras[there.index(bare)]
-            if said.extras != got:
-                _extras(said.extras, read.extras, got, read.at, (read.at, *over), self.out)
-            if said.span is None and spans[there.index(bare)] is not None:
+            if spelled.extras != got:
+                _extras(spelled.extras, read.extras, got, read.at, (read.at, *over), self.out)
+            if spelled.span is None and spans[there.index(bare)] is not None:
                 span = spans[there.index(bare)]
-                self.out.append(Change("Citation", "altered", read.at, (), over, said, span))
+                self.out.append(Change("Citation", "altered", read.at, (), over, spelled, span))
 
     def order(self) -> None:
         """Blocks in another order; it may be told of either of those that changed places."""
@@ -897,12 +914,14 @@ class _Blocks:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
                 others += [part for a in others for part in self.parts.get(a, ())]
                 near = [p for a in (i, *others) for p in self.places(a)]
-                self.note("order", "altered", i, near, self.old[i].said)
+                self.note("order", "altered", i, near, self.old[i].written)
                 for part in self.parts.get(i, ()):  # it moved with what it was joined to
                     self.note("order", "altered", part, near, None, None, True)
-        for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
-            home = self.old[i].home
-            beside = [k for k, place in enumerate(self.old) if abs(place.home - home) < 2]
+        for (
+            i
+        ) in self.gone:  # what moved past it, or with it, was written to move before it was gone
+            same = self.old[i].same
+            beside = [k for k, place in enumerate(self.old) if abs(place.same - same) < 2]
             near = [p for k in beside for p in self.places(k)]
             self.out.append(
                 Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)
@@ -913,13 +932,13 @@ _TEXTUAL = frozenset({"at", "text", "content", "summary"})
 
 
 def _name(place: Place) -> str:
-    return "Message" if place.said is None else type(place.said).__name__
+    return "Message" if place.written is None else type(place.written).__name__
 
 
 def _holds(whole: Any, part: Any, least: int = 1) -> bool:
     """Whether the words of one block stand inside another, if there are enough of them."""
-    said = _words(part)
-    return len(said) >= least and isinstance(whole, _WORDY) and said in _words(whole)
+    spelled = _words(part)
+    return len(spelled) >= least and isinstance(whole, _WORDY) and spelled in _words(whole)
 
 
 def _is_of(piece: Any, whole: Any) -> bool:
@@ -979,32 +998,32 @@ def _rising(numbers: list[int]) -> set[int]:
 
 
 def _content(
-    said: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
+    written: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
 ) -> None:
     """The blocks inside a block: of a result, a passage, a document."""
-    old = [Place(a, b) for a, b in zip(said, read, strict=True)]
+    old = [Place(a, b) for a, b in zip(written, read, strict=True)]
     _Blocks(old, [Place(b, b) for b in got], at, above, out).compare()
 
 
 def _conversation(
-    said: Sequence[Message], read: Sequence[Message], got: Sequence[Message], at: str,
+    written: Sequence[Message], read: Sequence[Message], got: Sequence[Message], at: str,
     above: tuple[str, ...], out: list[Change],
 ) -> None:  # fmt: skip
     """All messages: their blocks as one sequence, then who speaks, then their boundaries."""
     start, end = 0, 0
-    shorter = min(len(said), len(got))
-    while start < shorter and said[start] == got[start]:
+    shorter = min(len(written), len(got))
+    while start < shorter and written[start] == got[start]:
         start += 1
-    while end < shorter - start and said[-1 - end] == got[-1 - end]:
+    while end < shorter - start and written[-1 - end] == got[-1 - end]:
         end += 1
-    until = len(said) - end
-    heads = [Place(*pair) for pair in zip(said[start:until], read[start:until], strict=True)]
+    until = len(written) - end
+    heads = [Place(*pair) for pair in zip(written[start:until], read[start:until], strict=True)]
     new = list(got[start : len(got) - end])
     old_blocks = [
-        Place(block, block_read, n, head.said.role)
+        Place(block, block_read, n, head.written.role)
         for n, head in enumerate(heads)
         for block, block_read in zip(
-            head.said.content or (None,), head.read.content or (head.read,), strict=True
+            head.written.content or (None,), head.read.content or (head.read,), strict=True
         )
     ]
     new_blocks = [
@@ -1014,11 +1033,11 @@ def _conversation(
     ]
     calls = (
         {b.id: b.name for message in got for b in message.content if isinstance(b, ToolCall)},
-        {b.id: b.kind for message in said for b in message.content if isinstance(b, ToolCall)},
+        {b.id: b.kind for message in written for b in message.content if isinstance(b, ToolCall)},
     )
     blocks = _Blocks(old_blocks, new_blocks, at, above, out, heads, calls)
     blocks.compare()
-    if blocks.gone and end:  # what stands after them may be said to have moved past them
+    if blocks.gone and end:  # what stands after them may be written to have moved past them
         near = (read[until].at, *(block.at for block in read[until].content))
         out.append(Change("order", "altered", at, near, above, implied=True))
     met = dict(blocks.there)
@@ -1033,24 +1052,26 @@ def _speakers(
     heads: list[Place], new: list[Message], both: list[tuple[Place, Place]],
     above: tuple[str, ...], out: list[Change],
 ) -> None:  # fmt: skip
-    """Who says what was said, and what else there is to a message."""
+    """Who says what was written, and what else there is to a message."""
     first: dict[int, int] = {}
     seen: set[tuple[int, int]] = set()
     for old, got in both:
-        first.setdefault(old.home, got.home)
-        head, roles = heads[old.home], (heads[old.home].said.role, new[got.home].role)
-        if roles[0] != roles[1] and (old.home, got.home) not in seen:
+        first.setdefault(old.same, got.same)
+        head, roles = heads[old.same], (heads[old.same].written.role, new[got.same].role)
+        if roles[0] != roles[1] and (old.same, got.same) not in seen:
             out.append(Change("Message.role", "altered", head.at, (old.at,), above, *roles))
-        seen.add((old.home, got.home))
+        seen.add((old.same, got.same))
     taken: set[int] = set()
-    for home, there in first.items():
-        head, message = heads[home], new[there]
-        named = head.said.name, message.name
+    for same, there in first.items():
+        head, message = heads[same], new[there]
+        named = head.written.name, message.name
         if named[0] != named[1] and not (there in taken and named[0] is None):
             out.append(Change("Message.name", _how(*named), head.at, (), above, *named))
-        if head.said.extras != message.extras and not (there in taken and head.said.extras is None):
+        if head.written.extras != message.extras and not (
+            there in taken and head.written.extras is None
+        ):
             inside = (head.at, *above)
-            _extras(head.said.extras, head.read.extras, message.extras, head.at, inside, out)
+            _extras(head.written.extras, head.read.extras, message.extras, head.at, inside, out)
         taken.add(there)
 
 
@@ -1059,18 +1080,23 @@ def _boundaries(
 ) -> None:
     """Where one message ends and the next begins."""
     for (a, b), (c, d) in itertools.pairwise(both):
-        if (a.home == c.home) == (b.home == d.home):
+        if (a.same == c.same) == (b.same == d.same):
             continue
-        near = tuple(head.at for head in heads[a.home : c.home + 1])
-        how: How = "gone" if b.home == d.home else "new"
-        at = heads[c.home].at
+        near = tuple(head.at for head in heads[a.same : c.same + 1])
+        how: How = "gone" if b.same == d.same else "new"
+        at = heads[c.same].at
         out.append(Change("Message.boundary", how, at, (*near, a.at, c.at), above))
 
 
 def _one(
-    said: Message, read: Message, got: Message, at: str, above: tuple[str, ...], out: list[Change]
+    written: Message,
+    read: Message,
+    got: Message,
+    at: str,
+    above: tuple[str, ...],
+    out: list[Change],
 ) -> None:
-    _conversation((said,), (read,), (got,), at, above, out)
+    _conversation((written,), (read,), (got,), at, above, out)
 
 
 _TOOLS = _listed("Tool", lambda tool: tool.name)

@@ -330,20 +330,20 @@ def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
 
 
 PLACED = ("gemini", "ollama")
-"""Dialects in which a result may name no call: it answers by its place."""
+"""Dialects in which a result may name no call: it replies by its place."""
 
 
 def _are_in_order(turns: list[Json], dialect: str) -> bool:
     """Whether each call has one result after it, all of them in the order of the calls."""
     for start, end in rounds(turns, dialect):
         called: list[Any] = []
-        answered: list[Any] = []
+        replied: list[Any] = []
         for item in turns[start:end]:
             ids = [held.get(key) for held, key in _named(item) if key in held]
-            (answered if kind(item) == "result" else called).extend(ids)
+            (replied if kind(item) == "result" else called).extend(ids)
             if kind(item) == "result" and not ids:
                 return False
-        if called != answered or len(set(called)) < len(called):
+        if called != replied or len(set(called)) < len(called):
             return False
     return True
 
@@ -383,8 +383,8 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
 
 def _says_more(items: list[Json]) -> bool:
     """Whether there is more in a reply than reasoning and empty texts."""
-    said = [i for i in items if kind(i) == "assistant" and _type(i) not in REASONING]
-    return any(item.get("tool_calls") or _words(_gist(item)) for item in said)
+    spelled = [i for i in items if kind(i) == "assistant" and _type(i) not in REASONING]
+    return any(item.get("tool_calls") or _words(_gist(item)) for item in spelled)
 
 
 def _in_order(turns: list[Json], kept: list[Json]) -> list[Json]:
@@ -435,8 +435,8 @@ def calls_apart(turns: list[Json], dialect: str) -> list[Json] | None:
 def _apart(items: list[Json]) -> list[Json] | None:
     """Calls with their results, one by one; None: there are not several, all with one result."""
     ids = [i for item in items if kind(item) != "result" for i in _ids(item)]
-    answered = [i for item in items if kind(item) == "result" for i in _ids(item)]
-    if len(ids) < 2 or len(set(ids)) < len(ids) or sorted(ids) != sorted(answered):
+    replied = [i for item in items if kind(item) == "result" for i in _ids(item)]
+    if len(ids) < 2 or len(set(ids)) < len(ids) or sorted(ids) != sorted(replied):
         return None
     out: list[Json] = []
     for number, name in enumerate(ids):
@@ -494,8 +494,8 @@ def added(which: float) -> Edit:
 def _new(dialect: str) -> Json:
     """A user turn in a dialect: what is written for one in Chat."""
     asked = [{"role": "user", "content": NEW}]
-    said = convert(asked, source="openai-chat", target=dialect, facet="messages").document
-    found = turns_in(said, dialect)
+    spelled = convert(asked, source="openai-chat", target=dialect, facet="messages").document
+    found = turns_in(spelled, dialect)
     assert found is not None
     return found[-1]
 
@@ -547,7 +547,7 @@ class Home(NamedTuple):
         apart = [
             {"role": "system", "in": key, "content": top[key]}
             for key in PROMPTS
-            if _is_said(top.get(key))
+            if _is_stated(top.get(key))
         ]
         return apart + out
 
@@ -626,7 +626,7 @@ def ways(
             echoed = with_turns(there.document, target, edited)
             plain = _plainly(echoed, source, target, facet, body)
         except DragomanError:
-            continue  # such a conversation cannot be said there
+            continue  # such a conversation cannot be expressed there
         result = convert(echoed, source=target, target=source, facet=facet, capsule=capsule)
         yield Home(source, target, facet, name, body, back, echoed, plain, result)
 
@@ -651,10 +651,10 @@ def _with_types(items: list[Json], original: Json, source: str) -> list[Json]:
     models = [item for item in known if written and item.get("type") == written]
     if not models or not isinstance(original, dict) or not all("type" in item for item in known):
         return items
-    said = {"type": written}
+    spelled = {"type": written}
     if next(iter(models[0])) == "type":
-        return [said | item if "role" in item and "type" not in item else item for item in items]
-    return [item | said if "role" in item and "type" not in item else item for item in items]
+        return [spelled | item if "role" in item and "type" not in item else item for item in items]
+    return [item | spelled if "role" in item and "type" not in item else item for item in items]
 
 
 def problems(way: Home) -> Iterator[str]:
@@ -693,14 +693,18 @@ def _all_of_it(way: Home) -> Iterator[str]:
 def _settings(document: Json, way: Home) -> Json:
     """A document without its turns and its prompt; an empty prompt is a setting."""
     rest = with_turns(document, way.source, None)
-    return {k: v for k, v in rest.items() if k not in PROMPTS or not _is_said(v)} if rest else rest
+    return (
+        {k: v for k, v in rest.items() if k not in PROMPTS or not _is_stated(v)} if rest else rest
+    )
 
 
-def _is_said(prompt: Json) -> bool:
+def _is_stated(prompt: Json) -> bool:
     """Whether there is a word in it; a role and a type are none."""
     if isinstance(prompt, dict):
-        return any(_is_said(value) for key, value in prompt.items() if key not in ("role", "type"))
-    return any(map(_is_said, prompt)) if isinstance(prompt, list) else bool(prompt)
+        return any(
+            _is_stated(value) for key, value in prompt.items() if key not in ("role", "type")
+        )
+    return any(map(_is_stated, prompt)) if isinstance(prompt, list) else bool(prompt)
 
 
 def _broken_rules(way: Home) -> Iterator[str]:
@@ -918,10 +922,10 @@ class _Choices:
 
     def moved(self, index: int) -> Iterator[Way]:
         """A turn that stands after others now: it may be the original all the same."""
-        met, said = set(self.twin.values()), _key(self.now[index])
+        met, spelled = set(self.twin.values()), _key(self.now[index])
         for number, group in enumerate(self.groups):
             if group.end == group.start + 1 and group.start not in met and not group.loose:
-                if _key(self.was[group.start]) == said:
+                if _key(self.was[group.start]) == spelled:
                     yield Way(group.original, 1, number)
 
     def is_near(self, a: int, b: int) -> bool:
@@ -986,16 +990,16 @@ def _exchanged(
     groups: list[Group], was: list[list[Json]], original: list[list[Json]], places: dict[int, int]
 ) -> list[Group]:
     """Turns that changed places are one group, with all that stands between them."""
-    home = [n for n, group in enumerate(groups) for _ in range(group.size)]
+    same = [n for n, group in enumerate(groups) for _ in range(group.size)]
     here = {b: n for n, group in enumerate(groups) for b in range(group.start, group.end)}
     lost = {o: _gist(turn) for o, turn in enumerate(original) if o not in places.values()}
     own = [_gist(group.original) for group in groups]
     spans = [
-        sorted((here[b], home[o]))
+        sorted((here[b], same[o]))
         for b in range(len(was))
         if b not in places and not _is_among(words := _words(_gist(was[b])), own[here[b]])
-        for o, said in lost.items()
-        if _is_among(words, said)
+        for o, spelled in lost.items()
+        if _is_among(words, spelled)
     ]
     out: list[Group] = []
     for number, group in enumerate(groups):
@@ -1004,11 +1008,11 @@ def _exchanged(
     return out
 
 
-def _is_among(words: str, said: str) -> bool:
+def _is_among(words: str, written: str) -> bool:
     """Whether somebody says these words; a few letters (".") stand in many texts by chance."""
     if len(words) < FEW:
-        return bool(words) and f"\0{words}\0" in f"\0{said}\0"
-    return words in said
+        return bool(words) and f"\0{words}\0" in f"\0{written}\0"
+    return words in written
 
 
 FEW = 4

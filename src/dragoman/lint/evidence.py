@@ -47,8 +47,8 @@ class Evidence:
             unsure *= 1.0 - weight
         for weight in sorted(self.doubts.values()):
             trust *= 1.0 - weight
-        said = (*self.signs, *(f"but {doubt}" for doubt in self.doubts))
-        return self.facet, round((1.0 - unsure) * trust, 4), said
+        written = (*self.signs, *(f"but {doubt}" for doubt in self.doubts))
+        return self.facet, round((1.0 - unsure) * trust, 4), written
 
 
 class Look(Struct, frozen=True):

@@ -210,20 +210,20 @@ def some_messages(say: str, key: str = "messages") -> Rule:
 
 
 def answered_calls(unanswered: str, unnamed: str, orphan: str, twice: str = "") -> Rule:
-    """Calls and results, by adjacency: tool messages answer the assistant right before them.
+    """Calls and results, by adjacency: tool messages reply the assistant right before them.
 
     What the server says of a call (``name``) without a result, of a result without an id, of one
     without a call, and of a second one; empty: it accepts that.
     """
 
-    def left(waiting: dict[str, str], answered: set[str]) -> Problems:
+    def left(waiting: dict[str, str], replied: set[str]) -> Problems:
         for name, at in waiting.items():
-            if name not in answered:
+            if name not in replied:
                 yield Problem("unanswered-call", at, unanswered.format(name=name))
 
     def rule(page: Page) -> Problems:
         waiting: dict[str, str] = {}
-        answered: set[str] = set()
+        replied: set[str] = set()
         for at, message in page.messages:
             if message.get("role") == "tool":
                 name = string(message.get("tool_call_id"))
@@ -232,18 +232,18 @@ def answered_calls(unanswered: str, unnamed: str, orphan: str, twice: str = "") 
                     continue
                 if name not in waiting:
                     yield Problem("orphan-result", at, orphan)
-                elif twice and name in answered:
+                elif twice and name in replied:
                     yield Problem("duplicate-result", at, twice.format(name=name))
-                answered.add(name)
+                replied.add(name)
                 continue
-            yield from left(waiting, answered)
-            waiting, answered = {}, set()
+            yield from left(waiting, replied)
+            waiting, replied = {}, set()
             calls = placed(message.get("tool_calls"), f"{at}/tool_calls")
             for where, call in calls if message.get("role") == "assistant" else ():
                 if (name := string(call.get("id"))) is not None:
                     waiting.setdefault(name, where)
         if page.whole:
-            yield from left(waiting, answered)
+            yield from left(waiting, replied)
 
     return rule
 

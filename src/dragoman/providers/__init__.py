@@ -3,10 +3,9 @@
 Needs the extra ``providers``: ``pip install 'dragoman[providers]'``.
 """
 
-from .answer import Answer
 from .errors import (
     AuthenticationFailed,
-    BadAnswer,
+    BadReply,
     Conflict,
     ConnectionFailed,
     InvalidRequest,
@@ -21,14 +20,14 @@ from .errors import (
     TooLarge,
 )
 from .provider import Provider
+from .reply import Reply
 from .retries import Retries
 from .stream import AsyncStream, Stream
 
 __all__ = [
-    "Answer",
     "AsyncStream",
     "AuthenticationFailed",
-    "BadAnswer",
+    "BadReply",
     "Conflict",
     "ConnectionFailed",
     "InvalidRequest",
@@ -39,6 +38,7 @@ __all__ = [
     "Provider",
     "ProviderError",
     "RateLimited",
+    "Reply",
     "Retries",
     "ServerFailed",
     "Stream",

@@ -1,6 +1,6 @@
 """The one HTTP client: bytes out, bytes in, typed errors. It knows no dialect.
 
-Connections are kept and used again. A request has a time limit and an answer a size limit; TLS
+Connections are kept and used again. A request has a time limit and a reply a size limit; TLS
 certificates are checked; redirects are not followed and cookies not kept, so that a key goes
 nowhere but to the address it was given for. Proxies are those of the environment. Nothing is
 tried twice unless the caller says so: whether a request may be repeated only the caller knows.
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import MissingExtra, Unsupported
-from .errors import BadAnswer, ConnectionFailed, ProviderError, TimedOut
+from .errors import BadReply, ConnectionFailed, ProviderError, TimedOut
 from .retries import Retries
 from .secrets import Headers
 from .signing import Sign
@@ -36,9 +36,9 @@ except ModuleNotFoundError as missing:
 T = TypeVar("T")
 
 LIMIT = 64 * 2**20
-"""How many bytes an answer may have. The longest answers of today have a few millions."""
+"""How many bytes a reply may have. The longest replies of today have a few millions."""
 LINGER = 0.1
-"""How many seconds the end of a body is waited for after the end of the answer."""
+"""How many seconds the end of a body is waited for after the end of the reply."""
 NO_RETRIES = Retries(0)
 AGENT = "dragoman"
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -57,7 +57,7 @@ class Message(NamedTuple):
         return f"<Message: {len(self.body)} bytes>"
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """What came back, whatever its status."""
 
     status: int
@@ -66,7 +66,7 @@ class Reply(NamedTuple):
     body: bytes
 
     def __repr__(self) -> str:  # short: tracebacks print local variables
-        return f"<Reply {self.status}: {len(self.body)} bytes>"
+        return f"<HttpReply {self.status}: {len(self.body)} bytes>"
 
 
 class Client:
@@ -91,17 +91,17 @@ class Client:
         self._closed = False
         self._incoming: weakref.WeakSet[Incoming] = weakref.WeakSet()
 
-    async def post(self, message: Message) -> Reply:
-        """One request and its whole answer."""
+    async def post(self, message: Message) -> HttpReply:
+        """One request and its whole reply."""
         limits = aiohttp.ClientTimeout(total=self.timeout, connect=self.connect_timeout)
         incoming = await self._open_with(message, limits)
         try:
-            return Reply(incoming.status, incoming.headers, await incoming.rest())
+            return HttpReply(incoming.status, incoming.headers, await incoming.rest())
         finally:
             incoming.close()
 
     async def open(self, message: Message) -> Incoming:
-        """One request, and its answer while it arrives. Whoever opens it closes it."""
+        """One request, and its reply while it arrives. Whoever opens it closes it."""
         # How long all of it takes depends on whoever reads it; only silence has a limit, unless the
         # caller sets one.
         limits = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
@@ -167,7 +167,7 @@ class Client:
             return problem
 
     async def typed(self, work: Coroutine[Any, Any, T], *, begun: bool = False) -> T:
-        """What aiohttp does, with our errors for its own; ``begun``: with its answer, that is."""
+        """What aiohttp does, with our errors for its own; ``begun``: with its reply, that is."""
         # Its errors hold the request, and the request holds the key. So ours are raised outside
         # of the handlers, where nothing is chained to them.
         failure: ProviderError
@@ -202,7 +202,7 @@ class Client:
         async for chunk in response.content.iter_any():
             body += chunk
             if len(body) > self.limit:
-                raise BadAnswer(f"the response is longer than {self.limit} bytes")
+                raise BadReply(f"the response is longer than {self.limit} bytes")
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -229,7 +229,7 @@ class Client:
 
 
 class Incoming:
-    """An answer while it arrives, in the event loop of its client.
+    """A reply while it arrives, in the event loop of its client.
 
     What is not read stays with the sender: aiohttp reads no further than a few buffers ahead.
     """
@@ -246,7 +246,7 @@ class Incoming:
         watch(response)
 
     async def read(self) -> bytes:
-        """The next bytes, as soon as there are any; none where the answer ends."""
+        """The next bytes, as soon as there are any; none where the reply ends."""
         client = self._client
         return await client.until(self._deadline, lambda: client.typed(self._read(), begun=True))
 
@@ -276,7 +276,7 @@ class Incoming:
         return bytes(body)
 
     async def finish(self) -> None:
-        """The answer is complete. Where its body ends as well, the connection is used again."""
+        """The reply is complete. Where its body ends as well, the connection is used again."""
         try:
             async with asyncio.timeout(LINGER):
                 while await self._response.content.readany():
@@ -326,7 +326,7 @@ class BlockingClient:
         self._lock = threading.Lock()
         self._closed = False
 
-    def post(self, message: Message) -> Reply:
+    def post(self, message: Message) -> HttpReply:
         worker = self.worker()
         return worker.run(worker.client.post(message))
 
@@ -381,7 +381,7 @@ class Worker:
             except CancelledError:
                 pass  # by the end of the loop
             except BaseException:
-                future.cancel()  # whoever is interrupted here no longer waits for an answer
+                future.cancel()  # whoever is interrupted here no longer waits for a reply
                 raise
         raise ConnectionFailed("the provider was closed before the response arrived")
 
@@ -404,7 +404,7 @@ class Worker:
 def broken(problem: Exception, begun: bool) -> ProviderError:
     """Our error for one of aiohttp's, with the reason but without the request."""
     if isinstance(problem.__cause__, ContentEncodingError):
-        return BadAnswer("the response is not compressed as its headers declare")
+        return BadReply("the response is not compressed as its headers declare")
     if begun:
         return ConnectionFailed("the connection was lost in the middle of the response")
     match problem:
@@ -414,7 +414,7 @@ def broken(problem: Exception, begun: bool) -> ProviderError:
         case aiohttp.ClientHttpProxyError():
             return ConnectionFailed(f"the proxy rejected the connection with {problem.status}")
         case aiohttp.ClientResponseError():
-            return BadAnswer("the response is not HTTP")
+            return BadReply("the response is not HTTP")
         case _:
             return ConnectionFailed("the connection was lost before the response")
 

@@ -168,8 +168,8 @@ def settled(
     sign: Sign | None,
 ) -> tuple[Place, Endpoint]:
     """Place and row with the settings of this upstream in them."""
-    said = {name for name, _ in parse_qsl(place.query)}
-    query = {name: value for name, value in row.query.items() if name not in said}
+    written = {name for name, _ in parse_qsl(place.query)}
+    query = {name: value for name, value in row.query.items() if name not in written}
     known = known_settings(row, upstream, settings, sign, place.start, *query.values())
     start = filled(place.start, known)
     return place._replace(start=start), row._replace(

@@ -70,13 +70,13 @@ class ProviderError(DragomanError):
         """the upstream's error as an error document of the caller's dialect"""
 
     def __str__(self) -> str:
-        said = self.message if self.status is None else f"{self.status}: {self.message}"
+        written = self.message if self.status is None else f"{self.status}: {self.message}"
         more = []
         if self.retry_after is not None:
             more.append(f"retry after {self.retry_after:g} s")
         if self.request_id is not None:
             more.append(f"request {self.request_id}")
-        return f"{said} ({', '.join(more)})" if more else said
+        return f"{written} ({', '.join(more)})" if more else written
 
 
 class InvalidRequest(ProviderError):
@@ -127,7 +127,7 @@ class ConnectionFailed(ProviderError):
     pass
 
 
-class BadAnswer(ProviderError):
+class BadReply(ProviderError):
     pass
 
 
@@ -243,7 +243,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     >>> retry_after({"retry-after-ms": "1500", "retry-after": "2"})  # the finer one
     1.5
 
-    A date counts from the date of the answer itself, so no clock needs to be right.
+    A date counts from the date of the reply itself, so no clock needs to be right.
     """
     if (fine := seconds(headers.get("retry-after-ms"))) is not None:
         return fine / 1000
@@ -265,22 +265,22 @@ def seconds(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def no_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: Secrets) -> BadAnswer:
-    """What came with a good status and is no answer all the same."""
-    said = excerpt(body, secrets)
+def no_reply(status: int, headers: Mapping[str, str], body: bytes, secrets: Secrets) -> BadReply:
+    """What came with a good status and is no reply all the same."""
+    written = excerpt(body, secrets)
     if status >= 300:
         what = "redirects are not followed; give the url of its target"
-    elif not said:
+    elif not written:
         what = "the response is empty"
-    elif said.startswith("<"):
-        what = f"the response is HTML, not JSON; check the url. It begins: {said}"
+    elif written.startswith("<"):
+        what = f"the response is HTML, not JSON; check the url. It begins: {written}"
     else:
-        what = f"the response is not a JSON object; it begins: {said}"
-    return BadAnswer(what, status=status, request_id=request_id(headers, secrets))
+        what = f"the response is not a JSON object; it begins: {written}"
+    return BadReply(what, status=status, request_id=request_id(headers, secrets))
 
 
 def object_in(body: bytes) -> dict[str, Json] | None:
-    """The JSON object that an answer is, if it is one."""
+    """The JSON object that a reply is, if it is one."""
     try:
         document = parse(body)
     except Malformed:

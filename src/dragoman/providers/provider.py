@@ -4,7 +4,7 @@ The caller's dialect and the upstream's are any two of dragoman's. If they are t
 converted: request and response are passed through unchanged.
 
 A provider holds connections and no conversation: the history belongs to the caller, and what the
-history cannot hold is in ``Answer.capsules``. Only with ``remember`` it holds the last requests, so
+history cannot hold is in ``Reply.capsules``. Only with ``remember`` it holds the last requests, so
 that the next ones are converted where they are new (``Sessions``). Nothing is retried without
 ``retries``; ``ProviderError.retry_after`` is what the upstream asks for.
 """
@@ -26,10 +26,10 @@ from ..exchange import Exchange
 from ..ledger import Ledger
 from ..model import Json
 from ..session import Sessions
-from .answer import Answer, Ids, history_key, told
-from .client import LIMIT, BlockingClient, Client, Message, Reply
+from .client import LIMIT, BlockingClient, Client, HttpReply, Message
 from .endpoints import resolve, stream_fields
-from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
+from .errors import BadReply, ProviderError, failed, no_reply, object_in, request_id
+from .reply import Ids, Reply, history_key, told
 from .retries import Retries
 from .secrets import Headers
 from .signing import Sign
@@ -141,7 +141,7 @@ class Provider:
         model: str | None = None,
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
-    ) -> Answer:
+    ) -> Reply:
         """The response to a history. All arguments, ``fields`` too, are in the caller's dialect."""
         document = self._document(messages, tools, tool_choice, model, fields)
         return self.request(document, capsules=capsules)
@@ -155,24 +155,24 @@ class Provider:
         model: str | None = None,
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
-    ) -> Answer:
+    ) -> Reply:
         """``create`` for asyncio."""
         document = self._document(messages, tools, tool_choice, model, fields)
         return await self.arequest(document, capsules=capsules)
 
     def request(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
-    ) -> Answer:
+    ) -> Reply:
         """The response to a whole request document of the caller's dialect."""
         exchange = self._prepare(document, capsules)
-        return self._answer(exchange, self._blocking.post(self._message(exchange)))
+        return self._reply(exchange, self._blocking.post(self._message(exchange)))
 
     async def arequest(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
-    ) -> Answer:
+    ) -> Reply:
         """``request`` for asyncio."""
         exchange = self._prepare(document, capsules)
-        return self._answer(exchange, await self._client.post(self._message(exchange)))
+        return self._reply(exchange, await self._client.post(self._message(exchange)))
 
     # -- asking for a stream ----------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Provider:
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
     ) -> Stream:
-        """The events of the response to a history, as they arrive; then ``.answer``."""
+        """The events of the response to a history, as they arrive; then ``.reply``."""
         document = self._document(messages, tools, tool_choice, model, fields)
         exchange = self._prepare(document, capsules, stream=True)
         return self._stream(exchange, self._add_counts(exchange))
@@ -246,7 +246,7 @@ class Provider:
         model: str | None,
         fields: dict[str, Json],
     ) -> dict[str, Json]:
-        # A list of our own: the caller's grows while the answer still refers to it.
+        # A list of our own: the caller's grows while the reply still refers to it.
         key = history_key(self._caller)
         history: Json = list(messages) if not isinstance(messages, str) else messages
         if isinstance(messages, str) and key != "input":  # which may be a string itself
@@ -322,7 +322,7 @@ class Provider:
 
     # -- being answered ---------------------------------------------------------------------
 
-    def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
+    def _reply(self, exchange: Exchange, reply: HttpReply) -> Reply:
         # An error is made where the body is known and raised where it is not: the body may repeat
         # the key, and some tracebacks show the variables of every frame.
         outcome = self._outcome(exchange, reply)
@@ -330,23 +330,23 @@ class Provider:
             raise outcome
         return outcome
 
-    def _outcome(self, exchange: Exchange, reply: Reply) -> Answer | ProviderError:
+    def _outcome(self, exchange: Exchange, reply: HttpReply) -> Reply | ProviderError:
         secrets = self._address.secrets
         heard = object_in(reply.body)
         if reply.status >= 400 or (heard is not None and heard.get("error")):
-            # An answer that failed may come with any status, as some gateways have it.
+            # A reply that failed may come with any status, as some gateways have it.
             return failed(*reply, self._upstream, self._caller, secrets)
         if reply.status >= 300 or heard is None:
-            return no_answer(*reply, secrets)
+            return no_reply(*reply, secrets)
         named = request_id(reply.headers, secrets)
         exchange.now = time.time()
         try:
             result = exchange.response(heard)
         except Malformed as problem:
             what = secrets.hide(f"not a response of {self.upstream}: {problem}")
-            return BadAnswer(what, status=reply.status, request_id=named)
+            return BadReply(what, status=reply.status, request_id=named)
         twice = duplicates.losses(reply.body, heard)
-        return Answer(result.document, heard, (*twice, *result.losses), named, exchange)
+        return Reply(result.document, heard, (*twice, *result.losses), named, exchange)
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -21,18 +21,18 @@ from ..exchange import Exchange
 from ..ledger import Loss
 from ..model import Failure, Json
 from ..streams.framing import Frame, framer
-from .answer import Answer
 from .client import BlockingClient, Client, Incoming, Message, Worker
 from .errors import (
-    BadAnswer,
+    BadReply,
     ConnectionFailed,
     ProviderError,
     broken_off,
     failed,
-    no_answer,
+    no_reply,
     object_in,
     request_id,
 )
+from .reply import Reply
 from .secrets import Secrets
 
 DONE = b"[DONE]"
@@ -46,7 +46,7 @@ WHOLE: dict[str, tuple[bytes, ...]] = {
 
 
 class Flow:
-    """One request and its answer on the way, in the loop of its client."""
+    """One request and its reply on the way, in the loop of its client."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Flow:
     # -- the connection ---------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Send the request, and see whether the answer to it is a stream."""
+        """Send the request, and see whether the reply to it is a stream."""
         if self._incoming is not None or self.over:
             return
         try:
@@ -89,15 +89,15 @@ class Flow:
             self.end()
 
     async def more(self, raw: bool) -> list[Any]:
-        """What can be said now, ``raw``: bytes, else events. Nothing is the end, or an error."""
+        """What can be written now, ``raw``: bytes, else events. Nothing is the end, or an error."""
         await self.open()
-        said: list[Any] = []
-        while not said and not self.over:
+        written: list[Any] = []
+        while not written and not self.over:
             if self._transcoder.ended:
                 await self._finish()
             else:
-                said = await self._hear(raw)
-        return said
+                written = await self._hear(raw)
+        return written
 
     async def _hear(self, raw: bool) -> list[Any]:
         assert self._incoming is not None
@@ -111,8 +111,8 @@ class Flow:
             self.error = error
             self.end()
             kind = "server" if error.kind == "other" else error.kind
-            said = self._transcoder.fail(Failure(kind, error.message))
-            return [said] if raw and said else []
+            written = self._transcoder.fail(Failure(kind, error.message))
+            return [written] if raw and written else []
         self._begun = self._begun or not data.isspace()
         return self._bytes(data) if raw else self._events(data)
 
@@ -123,7 +123,7 @@ class Flow:
             await self._incoming.finish()
         elif self._transcoder.problem is not None:
             what = f"not a stream of {self.exchange.upstream}: {failure.message}"
-            self.error = BadAnswer(
+            self.error = BadReply(
                 self._secrets.hide(what), status=status, request_id=self.request_id
             )
         else:
@@ -158,18 +158,18 @@ class Flow:
         if reply[0] >= 400 or (heard is not None and heard.get("error")):
             return failed(*reply, self._upstream, self._caller, self._secrets)
         if reply[0] >= 300 or heard is None:
-            return no_answer(*reply, self._secrets)
+            return no_reply(*reply, self._secrets)
         what = "the upstream sent a whole response, not a stream; use create() or request()"
-        return BadAnswer(what, status=reply[0], request_id=self.request_id)
+        return BadReply(what, status=reply[0], request_id=self.request_id)
 
-    # -- what is said -----------------------------------------------------------------------
+    # -- what is written -----------------------------------------------------------------------
 
     def _bytes(self, data: bytes) -> list[bytes]:
         """The bytes of the caller's dialect that some bytes amount to; no bytes are the end."""
-        said = self._transcoder.feed(data) if data else self._transcoder.close()
+        written = self._transcoder.feed(data) if data else self._transcoder.close()
         if self._transcoder.reader.failure is not None:
-            said = self._secrets.hide(said.decode("latin-1")).encode("latin-1")
-        return [said] if said else []
+            written = self._secrets.hide(written.decode("latin-1")).encode("latin-1")
+        return [written] if written else []
 
     def _events(self, data: bytes) -> list[Json]:
         """The events of the caller's dialect that some bytes amount to; no bytes are the end."""
@@ -181,9 +181,9 @@ class Flow:
         except Malformed as problem:
             transcoder.refuse(problem, [])
         if not data and not transcoder.ended:
-            said = transcoder.close()
+            written = transcoder.close()
             if transcoder.reader.failure is None:
-                events += self._parsed(self._frames.feed(said))
+                events += self._parsed(self._frames.feed(written))
         return events
 
     def _events_of(self, frame: Frame) -> list[Json]:
@@ -212,12 +212,12 @@ class Flow:
     def is_complete(self) -> bool:
         return self._transcoder.ended and self._transcoder.reader.failure is None
 
-    def answer(self) -> Answer:
-        """The whole answer, once it is whole."""
+    def reply(self) -> Reply:
+        """The whole reply, once it is whole."""
         transcoder = self._transcoder
         if not self.is_complete:
             raise Unsupported("no response yet: the stream has not ended")
-        return Answer(
+        return Reply(
             transcoder.document or {},
             transcoder.reader.document() or {},
             transcoder.losses,
@@ -235,8 +235,8 @@ class BaseStream:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._said: deque[Json] = deque()
-        self._answer: Answer | None = None
+        self._written: deque[Json] = deque()
+        self._reply: Reply | None = None
         # For those who leave in the middle and forget to close.
         weakref.finalize(self, flow.abandon).atexit = False
 
@@ -245,11 +245,11 @@ class BaseStream:
         return f"<{type(self).__name__}: {exchange.client} from {exchange.upstream}>"
 
     @property
-    def answer(self) -> Answer:
+    def reply(self) -> Reply:
         """The whole response, once the stream has ended."""
-        if self._answer is None:
-            self._answer = self._flow.answer()
-        return self._answer
+        if self._reply is None:
+            self._reply = self._flow.reply()
+        return self._reply
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -294,12 +294,12 @@ class AsyncStream(BaseStream):
         return self
 
     async def __anext__(self) -> Json:
-        if not self._said:
-            self._said += await self._flow.more(raw=False)
-        if not self._said:
+        if not self._written:
+            self._written += await self._flow.more(raw=False)
+        if not self._written:
             self._check()
             raise StopAsyncIteration
-        return self._said.popleft()
+        return self._written.popleft()
 
     async def raw(self) -> AsyncIterator[bytes]:
         """The bytes of the stream instead of its events, to be passed on.
@@ -307,13 +307,13 @@ class AsyncStream(BaseStream):
         An error is among them, in the caller's dialect, before it is raised.
         """
         while not self._flow.over:
-            for said in await self._flow.more(raw=True):
-                yield said
+            for written in await self._flow.more(raw=True):
+                yield written
         self._check()
 
     async def aclose(self) -> None:
         """Close the connection, if the response is not complete."""
-        self._said.clear()
+        self._written.clear()
         self._flow.end()
 
 
@@ -340,12 +340,12 @@ class Stream(BaseStream):
         return self
 
     def __next__(self) -> Json:
-        if not self._said and not self._flow.over:
-            self._said += self._worker.run(self._flow.more(raw=False))
-        if not self._said:
+        if not self._written and not self._flow.over:
+            self._written += self._worker.run(self._flow.more(raw=False))
+        if not self._written:
             self._check()
             raise StopIteration
-        return self._said.popleft()
+        return self._written.popleft()
 
     def raw(self) -> Iterator[bytes]:
         """The bytes of the stream instead of its events, to be passed on.
@@ -358,7 +358,7 @@ class Stream(BaseStream):
 
     def close(self) -> None:
         """Close the connection, if the response is not complete."""
-        self._said.clear()
+        self._written.clear()
         if not self._flow.over:
             with suppress(ConnectionFailed):  # the provider has hung up before
                 self._worker.run(self._flow.close())

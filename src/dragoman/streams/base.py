@@ -129,7 +129,7 @@ class StreamReader:
     """Keys of deltas whose values differ from frame to frame, and their types. They say nothing,
     or the last one counts (``renew``)."""
 
-    home = False
+    same = False
     """Whether source and target are the same dialect, where all is written as it was."""
 
     sink: Sink | None = None
@@ -140,8 +140,8 @@ class StreamReader:
         self.whole = whole  # the texts are wanted in the end, not only what they are like
         self.done = False
         self.failure: Failure | None = None
-        self.truncated = False  # the frames ended, and the answer had not
-        self.begun: Response | None = None  # what was known of the answer at first
+        self.truncated = False  # the frames ended, and the reply had not
+        self.begun: Response | None = None  # what was known of the reply at first
         self.unfit: dict[str, None] = {}  # calls whose arguments are no object, as one is due
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
         self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
@@ -334,7 +334,7 @@ def ways_to(pointer: str) -> list[str]:
     return ["/".join(steps[:count]) for count in range(len(steps), 0, -1)]
 
 
-class Said:
+class Received:
     """A text while it arrives; if it is not kept, only whether it has any content."""
 
     __slots__ = ("add", "length", "parts", "sum", "whole")
@@ -408,9 +408,9 @@ class StreamWriter:
     counts_first: ClassVar[bool] = False
     """Whether the stream begins with the number of input tokens."""
 
-    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+    def __init__(self, dialect: Dialect, same: bool, log: Ledger) -> None:
         self.dialect = dialect
-        self.home = home
+        self.same = same
         self.log = log  # what is noted here is about the stream; the rest is noted at rest
         self.aside = log.apart()  # what was noted while writing ahead
         self.opened = self.latest = 0  # blocks so far, and the last of them that has begun
@@ -482,7 +482,7 @@ class StreamWriter:
 
     def lowered(self, block: Reasoning) -> Reasoning | None:
         """Reasoning that has arrived, as this dialect writes it; None where it does not."""
-        return block if self.home else Opening(self.dialect).reasoning(block)
+        return block if self.same else Opening(self.dialect).reasoning(block)
 
     def at_rest(self, response: Response) -> dict[str, Json]:
         """What the writer at rest makes of a response, without its losses."""
@@ -580,9 +580,9 @@ class InTurns(StreamWriter):
     open yet, and ``next_turn`` when a block closes.
     """
 
-    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
-        super().__init__(dialect, home, log)
-        self.speaking: dict[Hashable, int] = {}  # places, and the blocks that are said there
+    def __init__(self, dialect: Dialect, same: bool, log: Ledger) -> None:
+        super().__init__(dialect, same, log)
+        self.speaking: dict[Hashable, int] = {}  # places, and the blocks that are written there
         self.waiting: dict[int, tuple[Hashable, list[Event]]] = {}
 
     def must_wait(self, event: Open, place: Hashable, quiet: bool = False) -> bool:
@@ -618,8 +618,8 @@ class InTurns(StreamWriter):
 class FunctionsOnly(StreamWriter):
     """For dialects with functions only: the text of a custom call is its one argument."""
 
-    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
-        super().__init__(dialect, home, log)
+    def __init__(self, dialect: Dialect, same: bool, log: Ledger) -> None:
+        super().__init__(dialect, same, log)
         self.wrapped: set[int] = set()
 
     def wrap_freeform(self) -> None:
@@ -631,8 +631,8 @@ class FunctionsOnly(StreamWriter):
         if not isinstance(block, ToolCall) or block.kind != "custom":
             return self.open(event)
         self.wrapped.add(event.index)
-        said = self.open(replace(event, block=replace(block, kind="function")))
-        return said + self.delta(Delta(event.index, '{"input":"'))
+        spelled = self.open(replace(event, block=replace(block, kind="function")))
+        return spelled + self.delta(Delta(event.index, '{"input":"'))
 
     def say_wrapped(self, event: Delta) -> bytes:
         if event.index in self.wrapped:
@@ -653,12 +653,12 @@ class OneByOne(StreamWriter):
     it.
     """
 
-    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
-        super().__init__(dialect, home, log)
-        self.current: int | None = None  # the block that is said now
+    def __init__(self, dialect: Dialect, same: bool, log: Ledger) -> None:
+        super().__init__(dialect, same, log)
+        self.current: int | None = None  # the block that is written now
         self.block: Block | None = None
         self.signed: Signature | None = None
-        self.part: tuple[int, str] = (-1, "")  # what was said last of reasoning
+        self.part: tuple[int, str] = (-1, "")  # what was written last of reasoning
         self.waiting: dict[int, list[Event]] = {}
         self.again = dict(self.ways)  # how to write what has waited: it is wrapped already
 
@@ -680,7 +680,7 @@ class OneByOne(StreamWriter):
 
     def open(self, event: Open) -> bytes:
         if event.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one reply here
         if self.current is None:
             self.current, self.block = event.index, event.block
             self.signed, self.part = None, (-1, "")
@@ -716,7 +716,7 @@ class OneByOne(StreamWriter):
         self.current = None
         while self.waiting and self.current is None:
             index = next(iter(self.waiting))
-            out += [self.again[said.__class__](said) for said in self.waiting.pop(index)]
+            out += [self.again[spelled.__class__](spelled) for spelled in self.waiting.pop(index)]
         return b"".join(out)
 
     def wait(self, event: Delta | Cite | Signed | Close) -> bytes:

@@ -182,13 +182,13 @@ def collect(events: Iterable[Event]) -> Response:
 
 def _filled(head: Response, blocks: dict[int, Pieces]) -> Response:
     """The head with the blocks in their candidates, if it does not have them itself."""
-    said: dict[int, list[Block]] = {}
+    written: dict[int, list[Block]] = {}
     for index in sorted(blocks):
-        said.setdefault(blocks[index].candidate, []).append(blocks[index].whole())
+        written.setdefault(blocks[index].candidate, []).append(blocks[index].whole())
     candidates = list(head.candidates)
-    while len(candidates) <= max(said, default=-1):
+    while len(candidates) <= max(written, default=-1):
         candidates.append(NOBODY)
-    for index, content in said.items():
+    for index, content in written.items():
         candidate = candidates[index]
         if not candidate.message.content:
             message = replace(candidate.message, content=tuple(content))

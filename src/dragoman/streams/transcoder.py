@@ -92,16 +92,16 @@ class Transcoder:
         self._names = None if ids is None else Ids(ids)
         self.log = Ledger(now, self._names, given(models), self.target.name)
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
-        self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
+        self.writer: StreamWriter = self.target.stream_writer(self.log, same=self.same)
         self.writer.usage = usage
         whole = collect or self.writer.needs_whole
         self._total = total if whole else None
         self._room = inf if self._total is None else self._total  # bytes that may still come
         self.reader: StreamReader = self.source.stream_reader(whole)
-        self.reader.home = self.same
+        self.reader.same = self.same
         self._amend = None if self.same else amend
         self._read = self.reader.read if self._amend is None else self._read_amended
-        self.twice: dict[str, str] = {}  # keys that a frame has twice -> what is said of it
+        self.twice: dict[str, str] = {}  # keys that a frame has twice -> what is written of it
         if duplicates:
             self._read_frame, self._read = self._read, self._read_checked
         self.frames = framer(self.source.framings or self.source.framing, limit)
@@ -246,7 +246,7 @@ class Transcoder:
                 self.refuse(problem, out)
         if self.same and self._refused:
             self._finish(out)
-            self._refused = False  # it is said once
+            self._refused = False  # it is written once
         elif self.same and not self.reader.truncated:
             out.insert(0, bytes(self._tail))
         elif self.same and self._tail:  # a frame that was whole but for its end was heard
@@ -343,17 +343,19 @@ class Transcoder:
         assert self._amend is not None
         amended = self._amend.event
         events = self.reader.read(frame)
-        said = [said for event in events for said in amended(event)]
-        if len(said) != 1 or said[0] is not events[0]:
+        stated = [stated for event in events for stated in amended(event)]
+        if len(stated) != 1 or stated[0] is not events[0]:
             self.reader.sink = None
-        return said
+        return stated
 
     def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:
             if event.__class__ is End or event.__class__ is Fail:
                 self._finish(out)
             elif self._amend is not None:
-                out += [self._ways[said.__class__](said) for said in self._amend.event(event)]
+                out += [
+                    self._ways[spelled.__class__](spelled) for spelled in self._amend.event(event)
+                ]
             elif not self.same:
                 out.append(self._ways[event.__class__](event))
 
@@ -500,7 +502,7 @@ def decompose(doc: Json | bytes, dialect: str) -> bytes:
     tree = speaker.read(load(doc), "response")
     assert isinstance(tree, Response)
     log = Ledger()
-    writer = speaker.stream_writer(log, home=True)
+    writer = speaker.stream_writer(log, same=True)
     out = [
         writer.write(e) for e in pieces(tree) if e.__class__ is not End and e.__class__ is not Fail
     ]
@@ -532,16 +534,16 @@ def convert_event(
     value = load(event)
     duplicates.note(event, value, log)
     history = _heard(value, speaker, log)
-    said: list[Json] = []
+    spelled: list[Json] = []
     if history.messages:
         document = writer.write(history, log)
         if writer.history is not None and document.__class__ is dict:
             document = document.get(writer.history)
-        said = document if document.__class__ is list else [document]
+        spelled = document if document.__class__ is list else [document]
     if speaker.event_items:  # each was read as the only item of a list
         log.losses[:] = [replace(x, path=x.path.removeprefix("/0")) for x in log.losses]
     log.enforce(fail_on)
-    whole = None if not said else said[0] if len(said) == 1 else said
+    whole = None if not spelled else spelled[0] if len(spelled) == 1 else spelled
     return Result(whole, tuple(log.losses))
 
 
@@ -563,8 +565,8 @@ def _heard(event: Json, speaker: Dialect, log: Ledger) -> History:
         log.dropped("response.failure", "", "an error is not a message")
     if reader.failure is not None or speaker.event_items:
         return History(())
-    said = tuple(c.message for c in reader.at_rest().candidates if c.message.content)
-    return History(said, dialect=speaker.name)
+    spelled = tuple(c.message for c in reader.at_rest().candidates if c.message.content)
+    return History(spelled, dialect=speaker.name)
 
 
 @overload
@@ -600,10 +602,10 @@ async def atranscode(
     """``transcode`` for asynchronous iterators."""
     relay = _Relay(source, target, options)
     async for event in events:
-        for said in relay.feed(event):
-            yield said
-    for said in relay.close():
-        yield said
+        for spelled in relay.feed(event):
+            yield spelled
+    for spelled in relay.close():
+        yield spelled
 
 
 class _Relay:
@@ -621,8 +623,8 @@ class _Relay:
             transcoder.take([("", encode(event))], out)
         except Malformed as problem:
             transcoder.refuse(problem, out)
-        said = self.parsed(self.frames.feed(b"".join(out)))
-        return [event, *said] if transcoder.same else said
+        stated = self.parsed(self.frames.feed(b"".join(out)))
+        return [event, *stated] if transcoder.same else stated
 
     def close(self) -> list[Json]:
         frames = self.frames.feed(self.transcoder.close())

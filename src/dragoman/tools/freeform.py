@@ -2,7 +2,7 @@
 
 A freeform tool becomes a function with one string, ``{"input": text}``. Its description ends in
 ``MARK`` (and its grammar, if it has one), which tells the model what to write and the reader
-what the tool really is. At home the function is said again word for word: ``extras`` of what was
+what the tool really is. In the same dialect it is written word for word: ``extras`` of what was
 unwrapped hold the schema of the tool and the arguments of the call as they stood there.
 """
 
@@ -45,14 +45,14 @@ N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
 # -- writing ----------------------------------------------------------------------------------
 
 
-def as_function(node: N, home: bool = False) -> N:
+def as_function(node: N, same: bool = False) -> N:
     """The function that stands for what is freeform; anything else as it is.
 
     ``home``: the node was read from the target, which had such a function and gets it as it stood.
     """
     if node.kind != "custom":
         return node
-    spelling = node.extras.spelling if node.extras is not None and home else {}
+    spelling = node.extras.spelling if node.extras is not None and same else {}
     if isinstance(node, Tool):
         schema = spelling.get(KEPT, SCHEMA)
         return replace(node, kind="function", description=wrap(node), schema=schema, grammar=None)
@@ -89,7 +89,7 @@ def unwrap_calls(tree: Request) -> Request:
         for m in tree.messages
     ]
     messages = [
-        m if m is before else replace(m, content=tuple(_answer(b, dialect) for b in m.content))
+        m if m is before else replace(m, content=tuple(_reply(b, dialect) for b in m.content))
         for m, before in zip(mark_custom_results(calls), calls, strict=True)
     ]
     choice = tree.tool_choice
@@ -112,7 +112,7 @@ def _unwrapped(block: Block, custom: frozenset[str], dialect: str) -> Block:
     return _kept(replace(block, kind="custom", arguments=value["input"]), dialect, block.arguments)
 
 
-def _answer(block: Block, dialect: str) -> Block:
+def _reply(block: Block, dialect: str) -> Block:
     return _kept(block, dialect, True) if isinstance(block, ToolResult) else block
 
 

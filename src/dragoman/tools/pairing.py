@@ -1,4 +1,4 @@
-"""Calls without ids and their results: which answers which."""
+"""Calls without ids and their results: which replies which."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..model import ToolCall
 
 
 class Waiting:
-    """The ids that were made up for calls, until results without ids answer these.
+    """The ids that were made up for calls, until results without ids reply these.
 
     The last turn that waits is asked first: an older one may never have been answered.
     """
@@ -27,8 +27,8 @@ class Waiting:
         if not callers or callers[-1] is not turn:
             callers.append(turn)
 
-    def answer(self, name: str | None) -> str | None:
-        """Which call a result of that name answers; None if it answers none."""
+    def reply(self, name: str | None) -> str | None:
+        """Which call a result of that name replies; None if it replies none."""
         while self.turns and not self.turns[-1].left:
             self.turns.pop()
         if not self.turns:

@@ -1,13 +1,13 @@
 """What a conversation must be to be sent: each call has one result, and each result a call.
 
 The APIs of Anthropic, Amazon, Google, Mistral, Cohere and OpenAI reject a request in which a call
-is not answered, is answered twice, or a result answers nothing: "unexpected `tool_use_id` found in
+is not answered, is answered twice, or a result replies nothing: "unexpected `tool_use_id` found in
 `tool_result` blocks", "No tool output found for function call". A session that was converted must
 not end there. Such a request is made to fit, and each change is in the ledger:
 
 - a call without a result, other than in the last turn, gets one that says that there is none;
 - a call with the id of one that waits for its result gets an id of its own;
-- a result without an id answers the call that has waited longest;
+- a result without an id replies the call that has waited longest;
 - a second result for a call joins the first if they stand together;
 - any other result without a call becomes a message of the user.
 
@@ -76,7 +76,7 @@ def fits(messages: Sequence[Message], scan: Scan | None = None) -> bool:
 
 
 class Pairs:
-    """Which results of a conversation answer no call, or one that was answered; and which calls
+    """Which results of a conversation reply no call, or one that was answered; and which calls
     are not answered, or share an id with one that waits. Places are the numbers of messages."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -84,12 +84,12 @@ class Pairs:
         self.orphans: set[int] = set()
         self.unanswered: dict[int, list[ToolCall]] = {}  # after which message a result is missing
         self.renamed: dict[tuple[int, int], str] = {}  # message and block -> the id of a call
-        self.answers: dict[int, str] = {}  # a result -> the new id of its call
+        self.replies: dict[int, str] = {}  # a result -> the new id of its call
         self.guessed: set[int] = set()  # results without an id, of calls that have one
         self.ids: set[str] | None = None
         self.numbers: dict[str, int] = {}
         waiting = Waiting()
-        answered: dict[str, int] = {}
+        replied: dict[str, int] = {}
         run = last = -1  # where the run of results began; the last message of the assistant
         for index, message in enumerate(messages):
             if message.role == "assistant":
@@ -106,7 +106,7 @@ class Pairs:
             result = message.content[0] if message.content else None
             if not isinstance(result, ToolResult):
                 continue
-            found = waiting.answer(result)
+            found = waiting.reply(result)
             if found is None and result.call_id is None:
                 found = waiting.longest(result.name)
                 if found is not None:
@@ -114,13 +114,13 @@ class Pairs:
             if found is not None:
                 call = found
                 if call.id is not None and call.id != result.call_id:
-                    self.answers[index] = call.id
+                    self.replies[index] = call.id
                 if result.call_id is not None:
-                    answered[result.call_id] = index
+                    replied[result.call_id] = index
             elif result.call_id is None:
                 self.orphans.add(index)
-            elif answered.get(result.call_id, -1) > run:
-                self.twice[index] = answered[result.call_id]
+            elif replied.get(result.call_id, -1) > run:
+                self.twice[index] = replied[result.call_id]
             else:
                 self.orphans.add(index)
         if left := waiting.left():
@@ -160,16 +160,16 @@ class Pairs:
                 out += late
                 late = []
                 message = self.with_ids(index, message, log)
-            elif index in self.answers:
+            elif index in self.replies:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
                 if index in self.guessed:
-                    why = f"the result has no id; by position it belongs to {self.answers[index]!r}"
+                    why = f"the result has no id; by position it belongs to {self.replies[index]!r}"
                     log.invented("tool_call.id", result.at, why)
-                elif result.call_id not in (None, self.answers[index]):
+                elif result.call_id not in (None, self.replies[index]):
                     why = f"{result.call_id!r} is the id of another call"
                     log.renamed("tool_call.id", result.at, why)
-                result = replace(result, call_id=self.answers[index])
+                result = replace(result, call_id=self.replies[index])
                 message = replace(message, content=(result,))
             if index in self.twice:
                 place = places[self.twice[index]]
@@ -179,7 +179,7 @@ class Pairs:
             else:
                 places[index] = len(out)
                 out.append(message)
-            out += (no_answer(call, target, log) for call in self.unanswered.get(index, ()))
+            out += (no_reply(call, target, log) for call in self.unanswered.get(index, ()))
         return out + late
 
     def with_ids(self, index: int, message: Message, log: Ledger) -> Message:
@@ -234,10 +234,10 @@ class Waiting:
             del turns[0]
         return call
 
-    def answer(self, result: ToolResult) -> ToolCall | None:
-        """The call that a result answers: of the last turn that waits for it, the first."""
+    def reply(self, result: ToolResult) -> ToolCall | None:
+        """The call that a result replies: of the last turn that waits for it, the first."""
         if result.call_id is None:
-            number = self.unnamed.answer(result.name)
+            number = self.unnamed.reply(result.name)
             return None if number is None else self.numbered.pop(number)[1]
         turns = self.named.get(result.call_id)
         if not turns:
@@ -320,7 +320,7 @@ def lose_details(message: Message, result: ToolResult, log: Ledger) -> None:
             log.dropped("extras", f"{node.at}/{escape(key)}", why)
 
 
-def no_answer(call: ToolCall, target: str, log: Ledger) -> Message:
+def no_reply(call: ToolCall, target: str, log: Ledger) -> Message:
     """A result that says that there is none."""
     why = f"{target} requires a result for each call, and {call.id or call.name!r} has none"
     log.invented("tool_result", call.at, why)

@@ -21,7 +21,7 @@ Of tools:
 
 - ``namespace``: tools in a namespace. Elsewhere both names become one, ``namespace__name``.
 - ``deferred``: tools that are loaded when a tool search finds them. Elsewhere they are loaded at
-  once; so they are where the search itself cannot be said, as nothing would load them.
+  once; so they are where the search itself cannot be expressed, as nothing would load them.
 - tools of a provider, where the target is not that provider;
 - freeform tools, which are functions with one string where there are none;
 - ``strict``: schemas that are enforced.
@@ -106,12 +106,12 @@ def _request(tree: Request, lowering: Messages, special: bool) -> Request:
     lowering.calm = not brought
     whole = special or bool(brought)
     found = named.begin(own, brought) if whole else named.begin_plain(own)
-    said = lowering.all(tree.messages)
-    if tree.prefill and (not said or said[-1].at != tree.messages[-1].at):
+    spelled = lowering.all(tree.messages)
+    if tree.prefill and (not spelled or spelled[-1].at != tree.messages[-1].at):
         roles.omit_prefill(tree.messages[-1], lowering.to, lowering.log)
         tree = replace(tree, prefill=None)
     written = named.end(found, brought) if whole else ()
     choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
     if not whole or (tree.tools is None and not written):  # the tools stay as they are
-        return replace(tree, messages=said, tool_choice=choice)
-    return replace(tree, messages=said, tools=written, tool_choice=choice)
+        return replace(tree, messages=spelled, tool_choice=choice)
+    return replace(tree, messages=spelled, tools=written, tool_choice=choice)

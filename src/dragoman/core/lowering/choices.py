@@ -23,13 +23,13 @@ def lower_request(tree: Request, to: Dialect, log: Ledger) -> Request:
     lowered: ToolChoice | None = None
     if tree.tools or choice.mode in rules.alone:
         lowered = lower(choice, to, log)
-    elif is_said(choice):
+    elif is_stated(choice):
         log.dropped("tool_choice", choice.at, f"{to.name} takes no tool choice without tools")
     if choice.kind == "custom" and to.can.freeform == "wrapped" and choice.mode == "named":
         if not any(tool.name == choice.name for tool in tree.tools or ()):
             why = "a freeform tool that the request does not define is chosen as a function"
             log.approximated("tool_choice", choice.at, why)
-    if lowered is None or not is_said(lowered):
+    if lowered is None or not is_stated(lowered):
         to.lose(choice.extras, choice.at, log)
         lowered = None
     return replace(tree, tool_choice=lowered)
@@ -84,10 +84,10 @@ def fits(choice: ToolChoice, to: Dialect) -> bool:
     )
 
 
-def is_said(choice: ToolChoice) -> bool:
+def is_stated(choice: ToolChoice) -> bool:
     """Whether a choice says more than what is usual."""
-    said = choice.mode is not None or choice.payload is not None or choice.allowed is not None
-    return said or choice.parallel is False
+    written = choice.mode is not None or choice.payload is not None or choice.allowed is not None
+    return written or choice.parallel is False
 
 
 def lower(choice: ToolChoice, to: Dialect, log: Ledger) -> ToolChoice:

@@ -39,7 +39,7 @@ def fitted(
     cite: Citation, to: Dialect, place: Place, spoken: bool, log: Ledger, end: int | None = None
 ) -> Citation | None:
     """A citation as the target can tell it; None where it cannot. ``end``: that of the text."""
-    if cite.extras is not None and to.is_home(cite.extras.dialect):
+    if cite.extras is not None and to.is_same(cite.extras.dialect):
         return cite
     can = to.can.citations
     why = None

@@ -79,7 +79,7 @@ def is_misplaced(block: Media, role: Role, lowering: Messages) -> bool:
 def _misplaced(block: Media, role: Role, lowering: Messages) -> Sequence[Block]:
     """What is spoken is written, if its words are known."""
     to, log = lowering.to, lowering.log
-    if role == "tool" or (block.extras is not None and to.is_home(block.extras.dialect)):
+    if role == "tool" or (block.extras is not None and to.is_same(block.extras.dialect)):
         return (block,)
     if block.transcript:
         why = f"{to.name} takes no {block.kind} of the {role}; its transcript is written"

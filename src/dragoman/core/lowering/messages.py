@@ -400,7 +400,7 @@ class Messages:
         content = self.told(self.worded(result))
         if content is not result.content:
             result = replace(result, content=content)
-        result = self.tools.answer(self.tools.result(result))
+        result = self.tools.reply(self.tools.result(result))
         if result.name is None or self.to.can.result_names:
             return result
         why = f"a result names its call in {self.to.name}, and not its tool"
@@ -458,7 +458,7 @@ class Messages:
         if isinstance(block, Raw):
             return self.to.accepts(block)
         if isinstance(block, Hosted):
-            return self.to.is_home(block.dialect)
+            return self.to.is_same(block.dialect)
         if isinstance(block, Media):
             return self.to.can.media is ALL_MEDIA or "tool" in self.to.can.media.roles
         return isinstance(block, Text | Passage | Refusal)

@@ -33,11 +33,11 @@ class Opening:
             found = self.lowering.media(block, "assistant")
             if len(found) == 1 and isinstance(found[0], Media):
                 return [event if found[0] is block else replace(event, block=found[0])]
-            return self.said(event, found) or [replace(event, block=Raw("", None, at=block.at))]
+            return self.written(event, found) or [replace(event, block=Raw("", None, at=block.at))]
         if isinstance(block, Refusal) and "response" not in self.lowering.to.can.refusals:
             return [replace(event, block=self.lowering.refusal(block))]
         if isinstance(block, Raw) and is_known(block) and not self.lowering.to.accepts(block):
-            return self.said(event, self.lowering.raw(block)) or [event]
+            return self.written(event, self.lowering.raw(block)) or [event]
         return [event]
 
     def is_spoken(self, block: Block) -> bool:
@@ -56,7 +56,7 @@ class Opening:
             return lowering.text(block, "assistant")
         return lowering.call(lowering.marked(block, "call"))  # writers wrap what is freeform
 
-    def said(self, event: Open, blocks: Sequence[Block]) -> list[Event]:
+    def written(self, event: Open, blocks: Sequence[Block]) -> list[Event]:
         """A block that is written as text."""
         for block in blocks:
             if isinstance(block, Text):

@@ -24,7 +24,7 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     """A block of reasoning as the target takes it, or nothing."""
     to, place, log = lowering.to, lowering.place, lowering.log
     extras, signature, name = block.extras, block.signature, block.id
-    if extras is not None and to.is_home(extras.dialect):
+    if extras is not None and to.is_same(extras.dialect):
         return (block,)  # the target wrote it
     content, summary = block.content, block.summary
     words = block.words if summary else content
@@ -36,11 +36,11 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     if name is not None and place not in form.ids:
         log.dropped("reasoning.id", block.at, f"{to.name} has no field for reasoning ids")
         name = None
-    said = any(words)
+    written = any(words)
     signed = signature is not None or (form.by_id and name is not None)
     if place not in form.places or not signed:
-        if (why := _unfit(signed, said or name is not None, form, lowering)) is not None:
-            if said or (block.signature is None and block.id is None):
+        if (why := _unfit(signed, written or name is not None, form, lowering)) is not None:
+            if written or (block.signature is None and block.id is None):
                 log.dropped("reasoning", block.at, why)
             elif name is not None:
                 log.dropped("reasoning.id", block.at, why)
@@ -118,14 +118,14 @@ def _summed(
     return (), summary
 
 
-def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) -> str | None:
+def _unfit(signed: bool, written: bool, form: ReasoningForm, lowering: Messages) -> str | None:
     """Why a block cannot be written at all; None where it can."""
     to, place = lowering.to, lowering.place
     if place not in form.places:
         return f"{to.name} has no field for reasoning"
     if signed:
         return None
-    if not said:
+    if not written:
         return None if place in form.empty else "reasoning without text"
     if place not in form.unsigned:
         kinds = "a signature" if ("anthropic", "signature") in form.signatures else "its encryption"

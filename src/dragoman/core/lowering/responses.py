@@ -94,7 +94,7 @@ def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
     if candidate.logprobs is not None and "logprobs" in lacks:
         _lack("logprobs", candidate.at, lowering.to, lowering.log)
         candidate = replace(candidate, logprobs=None)
-    if stop is None or lowering.to.is_home(stop.dialect):
+    if stop is None or lowering.to.is_same(stop.dialect):
         return candidate
     if stop.sequence is not None and "stop.sequence" in lacks:
         _lack("stop.sequence", candidate.at, lowering.to, lowering.log)
@@ -110,7 +110,7 @@ def _stop(candidate: Candidate, lowering: Messages) -> Stop | None:
     to, stop = lowering.to, candidate.stop
     if stop is None or stop.reason != "filter" or to.can.refused == "filter":
         return stop
-    if "response" in to.can.refusals or to.is_home(stop.dialect):
+    if "response" in to.can.refusals or to.is_same(stop.dialect):
         return stop
     if not any(isinstance(block, Refusal) and block.text for block in candidate.message.content):
         return stop

@@ -245,7 +245,7 @@ class Tools:
     def hosted_search(self, tool: Tool) -> Tool:
         """The target's own search instead of another provider's."""
         own = self.to.tool_search
-        if own is None or self.to.is_home(tool.dialect):
+        if own is None or self.to.is_same(tool.dialect):
             return tool
         if tool.payload != own:
             why = f"{tool.name!r} written as {own['type']!r}, the tool search of {self.to.name}"
@@ -287,7 +287,7 @@ class Tools:
         note("tool_call.kind", call.at, f"a freeform call {WRAPPED}")
         return freeform.as_function(call)
 
-    def answer(self, result: ToolResult) -> ToolResult:
+    def reply(self, result: ToolResult) -> ToolResult:
         """The result of a freeform call; what it is follows from its call, if that is known."""
         if result.kind != "custom" or self.to.can.freeform == "native":
             return result

@@ -175,10 +175,10 @@ class AnthropicMessages(Ruled):
 
         return AnthropicReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import AnthropicWriter
 
-        return AnthropicWriter(self, log, home)
+        return AnthropicWriter(self, log, same)
 
 
 DIALECT = AnthropicMessages()

@@ -190,7 +190,7 @@ def write_block(d: AnthropicMessages, block: Block, w: Writing) -> Json | None:
             out["content"] = write_blocks(d, block.content, w)
             write_citable(out, block.citable)
             return finish(d, out, block, block.cache, w)
-        case Hosted() | Raw() if d.is_home(block.dialect):
+        case Hosted() | Raw() if d.is_same(block.dialect):
             return block.payload
         case _:
             d.omit(block, w.log)
@@ -207,8 +207,8 @@ def read_hosted(d: AnthropicMessages, doc: dict[str, Json], kind: str, at: str) 
         return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
     if kind in TOLD:
         key, code, words = TOLD[kind]
-        said = doc.get(key)
-        text = words.format(said) if isinstance(said, str) and said else None
+        value = doc.get(key)
+        text = words.format(value) if isinstance(value, str) and value else None
         extras = d.keep(doc, ("type", key))
         return Raw(NAME, doc, text, code=code, at=at, extras=extras)
     if kind == "tool_addition":
@@ -294,7 +294,7 @@ def read_citation(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Citati
 
 def write_citation(d: AnthropicMessages, cite: Citation, w: Writing) -> Json:
     out: dict[str, Json]
-    if cite.kind == "other" and cite.extras is not None and d.is_home(cite.extras.dialect):
+    if cite.kind == "other" and cite.extras is not None and d.is_same(cite.extras.dialect):
         return cite.extras.fields
     signature = cite.signature
     if cite.location is None or cite.document is None:
@@ -310,7 +310,7 @@ def write_citation(d: AnthropicMessages, cite: Citation, w: Writing) -> Json:
     _, start, end = LOCATIONS[kind]
     out = {"type": kind, "cited_text": cite.quote or "", start: first, end: last}
     if cite.kind == "passage":
-        out |= {"source": cite.url if w.home else cite.url or "", "title": cite.title}
+        out |= {"source": cite.url if w.same else cite.url or "", "title": cite.title}
         out["search_result_index"] = cite.document
     else:
         out |= {"document_index": cite.document, "document_title": cite.title}
@@ -359,7 +359,7 @@ def write_reasoning(d: AnthropicMessages, block: Reasoning, w: Writing) -> Json 
         text = joined(block.content)
         out = {"type": "thinking", "thinking": text, "signature": signature.data}
         return d.emit(out, block, w.log)
-    if not (w.home if block.extras is None else d.is_home(block.extras.dialect)):
+    if not (w.same if block.extras is None else d.is_same(block.extras.dialect)):
         why = f"{d.name} requires a reasoning signature; written as ''"
         w.log.invented("reasoning.signature", block.at, why)
     out = {"type": "thinking", "thinking": joined(block.content), "signature": ""}
@@ -371,7 +371,7 @@ def read_call(d: AnthropicMessages, doc: dict[str, Json], at: str, custom: froze
     arguments = need_dict(doc, "input", at)
     extras = None
     cache = None
-    call_id = maybe_str(doc, "id", at)  # answers that were written by hand may have none
+    call_id = maybe_str(doc, "id", at)  # replies that were written by hand may have none
     if call_id is None or not PLAIN_CALL(doc):
         cache = read_cache(d, doc, at)
         direct = doc.get("caller") == {"type": "direct"}  # the default
@@ -389,7 +389,7 @@ def write_call(d: AnthropicMessages, call: ToolCall, w: Writing) -> Json:
     else:
         arguments = json_of(call, w.log)
     name = call.name
-    if call.id is None and w.home:
+    if call.id is None and w.same:
         return finish(
             d, {"type": "tool_use", "name": name, "input": arguments}, call, call.cache, w
         )
@@ -448,7 +448,7 @@ def write_result(d: AnthropicMessages, result: ToolResult, w: Writing) -> Json:
         ):  # the usual shape
             return {"type": "tool_result", "tool_use_id": call_id, "content": only.text}
     out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
-    if len(content) == 1 and is_plain_text(first := content[0], home=False):
+    if len(content) == 1 and is_plain_text(first := content[0], same=False):
         out["content"] = first.text
     elif content and (parts := write_blocks(d, content, w)):
         out["content"] = parts

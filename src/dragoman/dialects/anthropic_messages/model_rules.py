@@ -83,20 +83,20 @@ def limit(page: Page, facts: Facts) -> Problems:
 def turns(page: Page, facts: Facts) -> Problems:
     for at, message in page.messages if facts.system_turns is False else ():
         if message.get("role") == "system":
-            said = "role 'system' is not supported on this model"
-            yield Problem("model-system", f"{at}/role", said)
+            written = "role 'system' is not supported on this model"
+            yield Problem("model-system", f"{at}/role", written)
     if facts.prefill is not False or not page.whole or not page.messages:
         return
     at, last = page.messages[-1]
-    if last.get("role") == "assistant" and is_said(last.get("content")):
-        said = (
+    if last.get("role") == "assistant" and is_stated(last.get("content")):
+        written = (
             "This model does not support assistant message prefill. The conversation must end "
             "with a user message."
         )
-        yield Problem("model-prefill", at, said)
+        yield Problem("model-prefill", at, written)
 
 
-def is_said(content: Json) -> bool:
+def is_stated(content: Json) -> bool:
     """Whether a turn is words alone. What ends in work of a server's tool goes on elsewhere."""
     if content.__class__ is not list:
         return content.__class__ is str

@@ -87,8 +87,8 @@ def read_request(d: AnthropicMessages, doc: Json) -> Request:
     tools = doc.get("tools")
     tools = None if tools is None else read_tool_list(d, tools, "/tools")
     messages = read_conversation(d, doc, tools)
-    said = maybe_dict(doc, "tool_choice", "")
-    choice = None if said is None else read_choice(d, said, "/tool_choice")
+    stated = maybe_dict(doc, "tool_choice", "")
+    choice = None if stated is None else read_choice(d, stated, "/tool_choice")
     params, partly = read_params(d, doc)
     return Request(
         maybe_str(doc, "model", ""),
@@ -108,12 +108,12 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if tree.model is not None:
         out["model"] = tree.model
     facts = w.address(d.vendor, tree.model)
-    if not w.home:
+    if not w.same:
         if facts is not UNKNOWN or tree.params.thinking is not None:
             tree = fit(tree, facts, log)
         tree = apart(tree, d, log)
     write_params(d, out, tree, w)
-    if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
+    if not w.same and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
         if "thinking" not in out or out["thinking"]["type"] == "disabled":
             tree = without_final_thinking(tree, log)
         tree = without_final_space(tree, log)
@@ -125,23 +125,23 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree, tree.tool_choice, w)
     write_conversation(d, out, tree.messages, w)
-    if not (out["messages"] or w.home):
+    if not (out["messages"] or w.same):
         # "messages: at least one message is required"
         d.add_user_turn(tree.at, log)
         out["messages"] = [{"role": "user", "content": SILENCE}]
     for doc in surplus_marks(d, w) if w.marks else ():
         del doc["cache_control"]
     turns = out["messages"]
-    if tree.messages and turns and not w.home:
+    if tree.messages and turns and not w.same:
         refused = no_prefill(tree, facts, thinks(out))
         note_prefill(d, tree, turns, refused, CONTINUE, is_beginning(turns[-1]), log)
-    if "thinking" in out and not w.home and not log.restores:
+    if "thinking" in out and not w.same and not log.restores:
         fit_thinking(out, tree, log)
     return d.emit(out, tree, log)
 
 
 def restored(d: AnthropicMessages, document: Json, tree: Tree, log: Ledger) -> Json:
-    if d.is_home(tree.dialect) or not isinstance(tree, Request):
+    if d.is_same(tree.dialect) or not isinstance(tree, Request):
         return document
     if not isinstance(document.get("thinking"), dict) or not thinks(document):
         return document
@@ -185,7 +185,7 @@ def write_messages(d: AnthropicMessages, tree: History, log: Ledger) -> Json:
 def write_request_choice(
     d: AnthropicMessages, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
 ) -> None:
-    if not w.home:
+    if not w.same:
         if choice.mode is None and choice.parallel is not False:
             return  # as usual
         if is_excluded(choice, tree.params):
@@ -231,7 +231,7 @@ def read_params(
 
 def write_params(d: AnthropicMessages, out: dict[str, Json], tree: Request, w: Writing) -> None:
     given = tree.params
-    if given.max_tokens is None and not w.home:
+    if given.max_tokens is None and not w.same:
         given = with_limit(d, given, w)
     if (params := FIELDS.write(out, given, w, d.name)) is None:
         return
@@ -308,7 +308,7 @@ def write_output(
         d.lose(form.extras, form.at, w.log)
         return
     schema = form.schema
-    if not w.home:
+    if not w.same:
         schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
     doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
     d.emit(doc, form, w.log)
@@ -332,5 +332,5 @@ def is_beginning(turn: Json) -> bool:
     """Whether a turn at the end is one with which the model goes on."""
     if turn["role"] != "assistant":
         return False
-    said = turn["content"]
-    return said.__class__ is str or not any(block.get("type") == "tool_use" for block in said)
+    written = turn["content"]
+    return written.__class__ is str or not any(block.get("type") == "tool_use" for block in written)

@@ -1,4 +1,4 @@
-"""Answers and errors of the Anthropic Messages API, both ways."""
+"""Replies and errors of the Anthropic Messages API, both ways."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def read_response(d: AnthropicMessages, doc: Json) -> Response:
 
 
 def write_response(d: AnthropicMessages, tree: Response, log: Ledger) -> Json:
-    w = tools.writing(d, log, tree.dialect, answer=True)
+    w = tools.writing(d, log, tree.dialect, reply=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     message = candidate.message
     out: dict[str, Json] = {"id": None, **USUAL, "model": None}
     heads.put_id(d, out, tree, w, "msg_1")
     heads.put_model(d, out, tree, w)
-    content = message.content if w.home else calls_last(d, message.content, w)
+    content = message.content if w.same else calls_last(d, message.content, w)
     out["content"] = write_blocks(d, content, w)
     write_stop(d, out, candidate, w)
     d.put_usage(out, tree, w)
@@ -140,7 +140,7 @@ def write_stop(
     out["stop_sequence"] = None
     if candidate.stop is not None:
         out["stop_sequence"] = candidate.stop.sequence
-        if candidate.stop.detail is not None and d.is_home(candidate.stop.dialect):
+        if candidate.stop.detail is not None and d.is_same(candidate.stop.dialect):
             out["stop_details"] = candidate.stop.detail
 
 
@@ -196,7 +196,7 @@ def write_usage(d: AnthropicMessages, usage: Usage, w: Writing) -> dict[str, Jso
 
 
 def settle(d: AnthropicMessages, message: Message, log: Ledger) -> Message:
-    """A citation in an answer may name a file, and a text may be empty; not in a history."""
+    """A citation in a reply may name a file, and a text may be empty; not in a history."""
     content: list[Block] = []
     for block in message.content:
         if isinstance(block, Text) and not block.text.strip():
@@ -249,7 +249,7 @@ def read_error(d: AnthropicMessages, doc: Json) -> Failure:
 
 def write_error(d: AnthropicMessages, tree: Failure, log: Ledger) -> Json:
     word = tree.type
-    if not d.is_home(tree.dialect):
+    if not d.is_same(tree.dialect):
         word = ERROR_TYPES.get(tree.kind, "api_error")
         if tree.kind not in ERROR_TYPES:
             note_error_type(tree, "api_error", log)

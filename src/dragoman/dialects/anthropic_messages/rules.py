@@ -113,7 +113,7 @@ def blocks_of(at: str, message: dict[str, Json]) -> tuple[Placed, ...]:
 
 
 def all_blocks(page: Page) -> Iterator[tuple[str, str, dict[str, Json]]]:
-    """Every block with the role of its message; the system prompt and the answer included."""
+    """Every block with the role of its message; the system prompt and the reply included."""
     system = page.top.get("system")
     for at, block in blocks_of("", {"content": system}) if system else ():
         yield "system", f"/system{at.removeprefix('/content')}", block
@@ -322,11 +322,11 @@ def emptiness(page: Page) -> Problems:
     for index, (at, message) in enumerate(page.messages):
         final = index + 1 == len(page.messages) and message.get("role") == "assistant"
         if message.get("content") in ("", []) and not final:
-            said = (
+            written = (
                 f"messages.{index}: all messages must have non-empty content except for the "
                 "optional final assistant message"
             )
-            yield Problem("empty-message", f"{at}/content", said)
+            yield Problem("empty-message", f"{at}/content", written)
     for role, at, block in all_blocks(page):
         if block.get("type") == "tool_result":
             for where, inner in nested(at, block):
@@ -353,8 +353,8 @@ def white_space(page: Page) -> Problems:
         blocks = blocks_of(at, message)
         texts = [string(b.get("text")) if b.get("type") == "text" else None for _, b in blocks]
         if any(texts) and all(text is not None and is_blank(text) for text in texts):
-            said = "messages: text content blocks must contain non-whitespace text"
-            yield Problem("empty-text", blocks[0][0], said)
+            written = "messages: text content blocks must contain non-whitespace text"
+            yield Problem("empty-text", blocks[0][0], written)
 
 
 def trailing_space(page: Page) -> Problems:
@@ -400,7 +400,7 @@ def continues(page: Page) -> bool:
 
 
 def calls_last(page: Page) -> Problems:
-    """What is said after a call breaks the adjacency of call and result."""
+    """What is written after a call breaks the adjacency of call and result."""
     for turn in turns_of(page):
         called: str | None = None
         for at, block in turn.blocks if turn.role == "assistant" else ():
@@ -415,10 +415,10 @@ def calls_last(page: Page) -> Problems:
 
 
 def unanswered(turn: AnthropicTurn, after: AnthropicTurn | None) -> Problems:
-    answers = after.of_type("tool_result") if after is not None else []
-    answered = {string(block.get("tool_use_id")) for _, block in answers}
+    replies = after.of_type("tool_result") if after is not None else []
+    replied = {string(block.get("tool_use_id")) for _, block in replies}
     for at, call in turn.of_type("tool_use"):
-        if (name := string(call.get("id"))) is not None and name not in answered:
+        if (name := string(call.get("id"))) is not None and name not in replied:
             message = (
                 "`tool_use` ids were found without `tool_result` blocks immediately after: "
                 f"{name}. Each `tool_use` block must have a corresponding `tool_result` block in "
@@ -431,7 +431,7 @@ def results(turn: AnthropicTurn, before: AnthropicTurn | None) -> Problems:
     calls = before.of_type("tool_use") if before is not None else []
     open_ids = {string(call.get("id")) for _, call in calls}
     seen: set[str] = set()
-    early = late = False  # something stands before a result; it has been said
+    early = late = False  # something stands before a result; it has been written
     for at, block in turn.blocks:
         if block.get("type") != "tool_result":
             early = True
@@ -573,10 +573,10 @@ def media_type(at: str, block: dict[str, Json]) -> Problems:
         yield Problem("media-type", where, "media_type: Input should be 'application/pdf'")
 
 
-# -- answers and errors ---------------------------------------------------------------------------
+# -- replies and errors ---------------------------------------------------------------------------
 
 
-def answer(page: Page) -> Problems:
+def reply(page: Page) -> Problems:
     for key, usual in (("type", "message"), ("role", "assistant")):
         if key in page.top and page.top[key] != usual:
             yield Problem("response-field", f"/{key}", f"{key}: Input should be {usual!r}")
@@ -638,7 +638,7 @@ FACETS: dict[str, tuple[Rule, ...]] = {
             "usage",
             say="{key}: Field required",
         ),
-        answer,
+        reply,
         identifiers,
         call_names,
         reasoning,

@@ -22,7 +22,7 @@ from ...core.reading import UNREADABLE, compact, encode, maybe_dict, maybe_list,
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import REDACTED_LATE, Keys, Said
+from ...streams.base import REDACTED_LATE, Keys, Received
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.splicing import Splice, between
@@ -84,13 +84,13 @@ decode_usual = msgspec.json.Decoder(AnthropicUsual).decode
 class Opened:
     """A block that is open."""
 
-    __slots__ = ("doc", "hosted", "key", "late", "said")
+    __slots__ = ("doc", "hosted", "key", "late", "received")
 
     def __init__(self, doc: dict[str, Json], key: str, whole: bool) -> None:
         self.doc = doc
         self.key = key
         # Arguments are kept in any case: whether they are an object shows in the end.
-        self.said = Said(whole or key == "input")
+        self.received = Received(whole or key == "input")
         self.hosted = False
         self.late = False  # what it says is known in the end
 
@@ -132,10 +132,10 @@ class AnthropicReader(ClaudeReader):
         if opened is None:
             raise Malformed(f"block {index} is not open")
         text = delta.text or delta.thinking or delta.partial_json
-        opened.said.add(text)
+        opened.received.add(text)
         if opened.hosted:
             return ()
-        self.sink = opened.said.add
+        self.sink = opened.received.add
         return (Delta(index, text),)
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
@@ -191,7 +191,7 @@ class AnthropicReader(ClaudeReader):
             Open(index, read if block["type"] == "redacted_thinking" else hollow(read))
         ]
         if before.__class__ is str and before:
-            opened.said.add(before)
+            opened.received.add(before)
             events.append(Delta(index, before))
         return events
 
@@ -215,7 +215,7 @@ class AnthropicReader(ClaudeReader):
             text = delta.get(TEXTS[kind][0])
             if text.__class__ is not str:
                 raise Malformed("expected a string", f"/delta/{TEXTS[kind][0]}")
-            opened.said.add(text)
+            opened.received.add(text)
             return () if opened.hosted else (Delta(index, text),)
         block = opened.doc
         if kind == "signature_delta":
@@ -246,7 +246,7 @@ class AnthropicReader(ClaudeReader):
         if opened is None:
             raise Malformed(f"block {index} is not open")
         events: list[Event] = []
-        block, text = opened.doc, str(opened.said)
+        block, text = opened.doc, str(opened.received)
         if opened.key == "input":
             if text:
                 before, block["input"] = block["input"], self.arguments(f"/content/{index}", text)
@@ -306,7 +306,7 @@ class AnthropicReader(ClaudeReader):
         return {**self.head, "content": blocks}
 
     def so_far(self, index: int, opened: Opened) -> Json:
-        text = str(opened.said)
+        text = str(opened.received)
         if opened.key != "input":
             return text
         return self.arguments(f"/content/{index}", text) if text else opened.doc["input"]
@@ -324,9 +324,9 @@ class AnthropicWriter(ClaudeWriter):
     counts_first: ClassVar[bool] = True
     dialect: AnthropicMessages
 
-    def __init__(self, dialect: AnthropicMessages, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
-        self.w = tools.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+    def __init__(self, dialect: AnthropicMessages, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
+        self.w = tools.writing(dialect, self.aside, dialect.name if same else None, reply=True)
         self.head = b""  # what a delta of the current block begins with
         self.start: dict[str, Json] = {}
 
@@ -358,12 +358,12 @@ class AnthropicWriter(ClaudeWriter):
     def enter(self, event: Open) -> bytes:
         block = event.block
         self.enter_next()
-        if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
+        if isinstance(block, ToolCall) or (self.same and isinstance(block, Text)):
             return self.enter_block()
         if isinstance(block, Text | Reasoning):
             return b""  # it may turn out to be empty, or reasoning to be redacted
-        own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
-        docs = blocks.write_blocks(self.dialect, [block], self.w) if self.home or own else ()
+        own = isinstance(block, Hosted | Raw) and self.dialect.is_same(block.dialect)
+        docs = blocks.write_blocks(self.dialect, [block], self.w) if self.same or own else ()
         return b"".join(self.whole(doc) for doc in docs)
 
     def enter_block(self) -> bytes:
@@ -380,12 +380,12 @@ class AnthropicWriter(ClaudeWriter):
         elif isinstance(block, Reasoning):
             key, kind = "thinking", "thinking_delta"
             doc = {"type": "thinking", "thinking": "", "signature": ""}
-            if self.home:
+            if self.same:
                 doc = (
                     blocks.write_reasoning(self.dialect, replace(block, content=("",)), self.w)
                     or doc
                 )
-        elif isinstance(block, Text) and self.home:
+        elif isinstance(block, Text) and self.same:
             doc = blocks.write_text(self.dialect, block, self.w)
         head = {
             "type": "content_block_delta",
@@ -433,7 +433,7 @@ class AnthropicWriter(ClaudeWriter):
             return frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
         if not self.entered:
-            if signature is None and not self.home:
+            if signature is None and not self.same:
                 return b""
             out = self.enter_block()
         if signature is not None:

@@ -31,9 +31,9 @@ KINDS = {mode: kind for kind, mode in MODES.items()}
 
 
 def writing(
-    d: AnthropicMessages, log: Ledger, dialect: str | None, *, answer: bool = False
+    d: AnthropicMessages, log: Ledger, dialect: str | None, *, reply: bool = False
 ) -> Writing:
-    return Writing(log, IDS, NAMES, d.is_home(dialect), answer)
+    return Writing(log, IDS, NAMES, d.is_same(dialect), reply)
 
 
 def read_tools(d: AnthropicMessages, doc: Json) -> Toolbox:
@@ -103,10 +103,10 @@ def write_tool(d: AnthropicMessages, tool: Tool, w: Writing) -> Json:
     out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     if tool.description is not None:
         out["description"] = tool.description
-    if (schema := tool.schema if w.home else object_schema(tool, w.log)) is not None:
+    if (schema := tool.schema if w.same else object_schema(tool, w.log)) is not None:
         out["input_schema"] = schema
     strict = tool.strict
-    if strict and not w.home:
+    if strict and not w.same:
         out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
     if strict is not None:
         out["strict"] = strict

@@ -69,11 +69,11 @@ def read_history(
 def read_message(
     d: AnthropicMessages, doc: dict[str, Json], at: str, out: list[Message], custom: frozenset[str]
 ) -> None:
-    said = doc.get("role")
-    role = ROLES.get(said) if said.__class__ is str else None
+    value = doc.get("role")
+    role = ROLES.get(value) if value.__class__ is str else None
     if role is None:
         need_str(doc, "role", at)
-        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        raise Malformed(f"unknown role {value!r}; there are: {', '.join(ROLES)}", at)
     content = doc.get("content")
     extras = None if PLAIN_MESSAGE(doc) else d.keep(doc, ("role", "content"))
     where = f"{at}/content"
@@ -144,24 +144,24 @@ def write_system(
 ) -> None:
     first = messages[0]
     only = first.content[0] if len(messages) == len(first.content) == 1 else None
-    if only is not None and is_plain_text(only, home=False):
+    if only is not None and is_plain_text(only, same=False):
         note_system(d, first, w)
         out["system"] = only.text
         return
     blocks: list[Json] = []
     for index, message in enumerate(messages):
         note_system(d, message, w)
-        if not message.content and not w.home:
+        if not message.content and not w.same:
             d.omit_message(message, w.log)
         elif index:
             d.merge_prompt(message, w.log)
         blocks += write_blocks(d, message.content, w)
-    if blocks or w.home:
+    if blocks or w.same:
         out["system"] = blocks
 
 
 def note_system(d: AnthropicMessages, message: Message, w: Writing) -> None:
-    if message.extras is not None and not d.is_home(message.extras.dialect):
+    if message.extras is not None and not d.is_same(message.extras.dialect):
         d.lose(message.extras, message.at, w.log)
 
 
@@ -174,7 +174,7 @@ def write_turns(
     results = False  # the last turn written ends in a tool result
     turn: list[Json] | None = None  # that turn, if it holds nothing else
     waiting: list[Message] = []
-    home = w.home
+    same = w.same
     for index, message in enumerate(messages[start:] if start else messages, start):
         role, content, extras = message.role, message.content, message.extras
         if index == go.note_at and not waiting:
@@ -200,7 +200,7 @@ def write_turns(
                 results, turn = False, None
                 continue
         elif (
-            (role == "assistant" or (role == "user" and not (home and results)))
+            (role == "assistant" or (role == "user" and not (same and results)))
             and (text.extras is None or d.is_mute(text.extras))
             and text.cache is None
             and not text.citations
@@ -209,7 +209,7 @@ def write_turns(
             results, turn = False, None
             continue
         turn = None
-        if not home and role == "system":
+        if not same and role == "system":
             waiting.append(message)
             if waits(d, messages, index, w):
                 continue
@@ -240,7 +240,7 @@ def write_other(
         doc = write_turn(d, message, role, w)
     if results and joins(d, message, w):
         join_turn(out[-1], doc["content"])
-    elif doc["content"] or w.home:
+    elif doc["content"] or w.same:
         out.append(doc)
     else:
         d.omit_message(message, w.log)
@@ -253,7 +253,7 @@ def joins(d: AnthropicMessages, message: Message, w: Writing) -> bool:
     """
     if has_fields(d, message):
         return False
-    return message.role == "tool" or (w.home and message.role == "user")
+    return message.role == "tool" or (w.same and message.role == "user")
 
 
 def write_assistant(
@@ -262,9 +262,9 @@ def write_assistant(
     """What the model said and called, with nothing to the turn itself that could get lost."""
     blocks = write_usual_turn(d, message.content, w)
     if blocks is None:
-        fit = message.content if w.home else calls_last(d, message.content, w)
+        fit = message.content if w.same else calls_last(d, message.content, w)
         blocks = write_blocks(d, fit, w)
-    if blocks or w.home:
+    if blocks or w.same:
         out.append({"role": "assistant", "content": blocks})
     else:
         d.omit_message(message, w.log)
@@ -368,11 +368,11 @@ def flush_system(
 def write_turn(d: AnthropicMessages, message: Message, role: str, w: Writing) -> dict[str, Json]:
     content = message.content
     doc: dict[str, Json]
-    if len(content) == 1 and is_plain_text(content[0], home=False):
+    if len(content) == 1 and is_plain_text(content[0], same=False):
         doc = {"role": role, "content": content[0].text}
     else:
         blocks: Sequence[Block] = content
-        if role == "assistant" and not w.home:
+        if role == "assistant" and not w.same:
             blocks = calls_last(d, content, w)
         doc = {"role": role, "content": write_blocks(d, blocks, w)}
     return doc if message.extras is None else d.emit(doc, message, w.log)

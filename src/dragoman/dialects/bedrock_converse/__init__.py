@@ -3,8 +3,8 @@
 What it does differently from its neighbours: a block is an object with one key, which tells what
 it is; a cache mark is a block of its own after what it marks; turns alternate, and the user
 begins; tools must be defined as long as the conversation has calls; there is no way to forbid
-them; a tool's answer may be a JSON value; media have short formats instead of types, documents
-have names of few letters; the schema of an answer is JSON text; what only some models know is in a
+them; a tool's reply may be a JSON value; media have short formats instead of types, documents
+have names of few letters; the schema of a reply is JSON text; what only some models know is in a
 bag of its own; the stream comes in binary frames, and texts begin in it without being announced.
 """
 
@@ -165,10 +165,10 @@ class BedrockConverse(Dialect):
 
         return BedrockReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import BedrockWriter
 
-        return BedrockWriter(self, log, home)
+        return BedrockWriter(self, log, same)
 
 
 DIALECT = BedrockConverse()

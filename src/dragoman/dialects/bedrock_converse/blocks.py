@@ -81,8 +81,8 @@ class BedrockWriting(Writing):
 
     __slots__ = ("documents",)
 
-    def __init__(self, log: Ledger, home: bool, answer: bool) -> None:
-        super().__init__(log, IDS, NAMES, home, answer)
+    def __init__(self, log: Ledger, same: bool, reply: bool) -> None:
+        super().__init__(log, IDS, NAMES, same, reply)
         self.documents: set[str] = set()
 
     def made(self, call_id: str) -> str:
@@ -187,7 +187,7 @@ def write_block(d: BedrockConverse, block: Block, w: BedrockWriting) -> Json | N
             return write_media(d, block, w)
         case Passage():
             return write_passage(d, block, w)
-        case Hosted() | Raw() if d.is_home(block.dialect):
+        case Hosted() | Raw() if d.is_same(block.dialect):
             return block.payload
         case _:
             d.omit(block, w.log)
@@ -207,7 +207,7 @@ def read_text(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
 
 def write_text(d: BedrockConverse, block: Text, w: BedrockWriting) -> Json | None:
     text, extras = block.text, block.extras
-    own = extras.fields if extras is not None and d.is_home(extras.dialect) else NOTHING
+    own = extras.fields if extras is not None and d.is_same(extras.dialect) else NOTHING
     if "guardContent" in own:
         guard = own["guardContent"]
         return {"guardContent": {"text": guard["text"] | {"text": text}}}
@@ -286,7 +286,7 @@ def read_citation(d: BedrockConverse, doc: dict[str, Json], at: str) -> Citation
 
 
 def write_citation(d: BedrockConverse, cite: Citation, w: BedrockWriting) -> Json:
-    if cite.kind == "other" and cite.extras is not None and d.is_home(cite.extras.dialect):
+    if cite.kind == "other" and cite.extras is not None and d.is_same(cite.extras.dialect):
         return cite.extras.fields
     out: dict[str, Json] = {}
     if cite.title is not None:
@@ -318,11 +318,11 @@ def read_reasoning(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
     if inner.keys() == {"redactedContent"}:
         signature = Signature(need_str(inner, "redactedContent", where), d.issuer, "encrypted")
         return Reasoning(signature=signature, at=at, extras=extras)
-    said = inner.get("reasoningText")
-    if not sole(inner) or said.__class__ is not dict or not said.keys() <= REASONING_KEYS:
+    stated = inner.get("reasoningText")
+    if not sole(inner) or stated.__class__ is not dict or not stated.keys() <= REASONING_KEYS:
         return Raw(NAME, doc, at=at)
     where += "/reasoningText"
-    text, data = need_str(said, "text", where), maybe_str(said, "signature", where)
+    text, data = need_str(stated, "text", where), maybe_str(stated, "signature", where)
     return Reasoning(
         (text,) if text or not data else (),  # reasoning, and not shown: only signed
         signature=Signature(data, d.issuer) if data else None,
@@ -370,7 +370,7 @@ def write_call(d: BedrockConverse, call: ToolCall, w: BedrockWriting) -> Json:
 
 def arguments_of(call: ToolCall, w: BedrockWriting) -> Json:
     """An object; in the same dialect, any JSON value that the arguments are."""
-    if w.home and not is_blank(call.arguments):
+    if w.same and not is_blank(call.arguments):
         try:
             value = decode(call.arguments)
         except UNREADABLE:
@@ -400,7 +400,7 @@ def write_result(
     call_id = w.result_id(result)
     inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
     cache, parts = result.cache, result.content
-    if w.home:
+    if w.same:
         inner["content"] = write_blocks(d, parts, w)
     else:
         for part in parts:
@@ -416,7 +416,7 @@ def write_result(
         inner["content"] = [doc for doc in docs if doc is not None]
     if result.is_error is True:
         inner["status"] = "error"
-    elif result.is_error is False and w.home:
+    elif result.is_error is False and w.same:
         # Elsewhere it goes without saying: "only supported by Amazon Nova and Anthropic Claude"
         inner["status"] = "success"
     return d.emit({"toolResult": inner}, result, w.log), cache
@@ -459,7 +459,7 @@ def write_name(
 ) -> None:
     """A document must have a name, and only some letters can be in it."""
     name = block.title
-    if w.home:
+    if w.same:
         if name is not None:
             out["name"] = name
         return
@@ -538,9 +538,9 @@ def read_passage(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
 
 
 def writing(
-    d: BedrockConverse, log: Ledger, dialect: str | None, *, answer: bool = False
+    d: BedrockConverse, log: Ledger, dialect: str | None, *, reply: bool = False
 ) -> BedrockWriting:
-    return BedrockWriting(log, d.is_home(dialect), answer)
+    return BedrockWriting(log, d.is_same(dialect), reply)
 
 
 def write_passage(d: BedrockConverse, block: Passage, w: BedrockWriting) -> Json:
@@ -551,10 +551,10 @@ def write_passage(d: BedrockConverse, block: Passage, w: BedrockWriting) -> Json
 
 
 def only_text(d: BedrockConverse, blocks: Sequence[Block], w: BedrockWriting) -> list[Block]:
-    """Where there is room for text alone; at home, for whatever there was."""
+    """Where there is room for text alone; in the same dialect, for whatever there was."""
     kept: list[Block] = []
     for block in blocks:
-        if isinstance(block, Text) or w.home:
+        if isinstance(block, Text) or w.same:
             kept.append(block)
         else:
             d.omit(block, w.log)
@@ -576,9 +576,9 @@ READERS: dict[str, Callable[[Any, dict[str, Json], str], Block]] = {
 }
 
 
-def text_of(said: Json) -> str:
+def text_of(written: Json) -> str:
     """The text of arguments that are no object."""
-    return said if isinstance(said, str) else compact({} if said is None else said)
+    return written if isinstance(written, str) else compact({} if written is None else written)
 
 
 def is_hosted(result: Json) -> bool:

@@ -84,6 +84,6 @@ def numbered(name: str, taken: set[str]) -> str:
 
 
 def without_ending(filename: str, word: str | None) -> str:
-    """A file name without the ending that says its format, which is said beside it."""
+    """A file name without the ending that says its format, which is written beside it."""
     stem, dot, ending = filename.rpartition(".")
     return stem if dot and stem and ending.lower() == word else filename

@@ -29,9 +29,9 @@ def check_model(doc: Json, models: Models) -> Problems:
     for at, message in messages:
         for where, block in blocks(message, at):
             yield from media(block, where, facts)
-    said = messages[-1][1] if messages else {}
-    texts = [b for _, b in blocks(said, "")]
-    if facts.prefill is False and said.get("role") == "assistant":
+    written = messages[-1][1] if messages else {}
+    texts = [b for _, b in blocks(written, "")]
+    if facts.prefill is False and written.get("role") == "assistant":
         if texts and all("text" in block or "reasoningContent" in block for block in texts):
             why = (
                 "The model returned the following errors: This model does not support assistant "

@@ -1,4 +1,4 @@
-"""What is said about a request of Bedrock's Converse API, both ways.
+"""What is written about a request of Bedrock's Converse API, both ways.
 
 What all models share has its place (``inferenceConfig``, ``outputConfig``). What only some know is
 among ``additionalModelRequestFields``, in the words of the model's maker; of these, Claude's are
@@ -113,9 +113,9 @@ def read_thinking(
     if config is not None:
         effort = maybe_str(config, "effort", "/outputConfig")
         partly["outputConfig"] = ("effort",)
-    said = doc[MORE].get("thinking") if MORE in partly else None
-    if isinstance(said, dict) and said.keys() <= THINKING_KEYS:
-        asked = _claude.read_thinking(said, effort, f"/{MORE}/thinking")
+    stated = doc[MORE].get("thinking") if MORE in partly else None
+    if isinstance(stated, dict) and stated.keys() <= THINKING_KEYS:
+        asked = _claude.read_thinking(stated, effort, f"/{MORE}/thinking")
         if asked is not None:
             partly[MORE] += ("thinking",)
             return asked
@@ -129,9 +129,9 @@ def write_thinking(
     config: Thinking,
     w: BedrockWriting,
 ) -> None:
-    if (said := _claude.write_thinking(config)) is not None:
+    if (written := _claude.write_thinking(config)) is not None:
         w.moved("thinking", config.at, f"{d.name} has thinking in {MORE} only")
-        more["thinking"] = said
+        more["thinking"] = written
     d.lose(config.extras, config.at, w.log)
     if config.effort is not None:
         out["outputConfig"] = {"effort": config.effort}
@@ -140,7 +140,7 @@ def write_thinking(
 def read_output(
     d: BedrockConverse, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
 ) -> OutputFormat | None:
-    """The schema of the answer, which is JSON text here."""
+    """The schema of the reply, which is JSON text here."""
     form: Json = (doc.get("outputConfig") or {}).get("textFormat")
     try:
         found = form["structure"]["jsonSchema"]
@@ -169,12 +169,12 @@ def write_output(
         d.lose(form.extras, form.at, w.log)
         return
     schema = form.schema
-    if not w.home:
+    if not w.same:
         schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
     found: dict[str, Json] = {"schema": compact(schema)}
     for key in ("name", "description"):
         if (value := getattr(form, key)) is not None:
             found[key] = value
     found = d.emit(found, form, w.log)
-    said = {"type": "json_schema", "structure": {"jsonSchema": found}}
-    out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}
+    written = {"type": "json_schema", "structure": {"jsonSchema": found}}
+    out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": written}

@@ -62,8 +62,8 @@ def read_request(d: BedrockConverse, doc: Json) -> Request:
         partly["toolConfig"] = ("tools", "toolChoice")
         if config.get("tools") is not None:
             tools = read_tool_list(d, config["tools"], "/toolConfig/tools")
-        said = maybe_dict(config, "toolChoice", "/toolConfig")
-        choice = None if said is None else read_choice(d, said, "/toolConfig/toolChoice")
+        given = maybe_dict(config, "toolChoice", "/toolConfig")
+        choice = None if given is None else read_choice(d, given, "/toolConfig/toolChoice")
     messages = read_conversation(d, doc, tools)
     return Request(
         maybe_str(doc, "modelId", ""),
@@ -84,7 +84,7 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
     if tree.model is not None:
         out["modelId"] = tree.model
     facts = w.address(maker_of(tree.model, log.models), tree.model)
-    if not w.home:
+    if not w.same:
         tree = fit(tree, facts, log)
         tree = apart(tree, d, log) if w.signed else tree
         if w.signed and not (ends_in_words(tree) and refuses_prefill(tree, w)):
@@ -94,7 +94,7 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
     # Tools come before the system prompt and the messages: that is the order of the cache.
     config = write_config(d, tree, w)
     write_conversation(d, out, tree.messages, w)
-    if not (out["messages"] or w.home):
+    if not (out["messages"] or w.same):
         begin(d, out["messages"], tree.at, w)
     if not log.restores:
         tree = fit_thinking(out, tree, w)
@@ -103,14 +103,14 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
         out["toolConfig"] = config
     limit_marks(d, out, w)
     turns = out["messages"]
-    if tree.messages and turns and not w.home:
+    if tree.messages and turns and not w.same:
         refused, words = refuses_prefill(tree, w), [{"text": CONTINUE}]
         note_prefill(d, tree, turns, refused, words, is_beginning(turns[-1]), log)
     return d.emit(out, tree, log)
 
 
 def restored(d: BedrockConverse, document: Json, tree: Tree, log: Ledger) -> Json:
-    if d.is_home(tree.dialect):
+    if d.is_same(tree.dialect):
         return document
     more = document.get(MORE) if isinstance(tree, Request) else None
     if not isinstance(more, dict) or not isinstance(config := more.get("thinking"), dict):
@@ -130,7 +130,7 @@ def restored(d: BedrockConverse, document: Json, tree: Tree, log: Ledger) -> Jso
 def fit_thinking(out: dict[str, Json], tree: Request, w: BedrockWriting) -> Request:
     """In the middle of a tool loop, thinking needs the thinking block that began it."""
     config = tree.params.thinking
-    if w.home or config is None or not within_budget(config):
+    if w.same or config is None or not within_budget(config):
         return tree  # it is off, or the model's own judgement
     if not lacks_thinking(out["messages"], is_result, is_thinking):
         return tree
@@ -160,21 +160,21 @@ def write_config(d: BedrockConverse, tree: Request, w: BedrockWriting) -> dict[s
     tools = write_tool_list(d, tree.tools or (), w)
     if tools:
         config["tools"] = tools
-    elif used and not w.home:
+    elif used and not w.same:
         # "The toolConfig field must be defined when using toolUse and toolResult content
         # blocks."
         config["tools"] = [invent_tool(d, name, at, w) for name, at in used.items()]
     if choice is None:
         return config
-    if not config and not w.home:
+    if not config and not w.same:
         w.log.dropped("tool_choice", choice.at, f"{d.name} requires tools beside tool_choice")
         return config
-    if not w.home and is_excluded(choice, tree.params):
+    if not w.same and is_excluded(choice, tree.params):
         w.log.approximated("tool_choice", choice.at, EXCLUDED)
         choice = replace(choice, mode="auto", name=None)
-    said = write_choice(d, choice, w)
-    if said is not None:
-        config["toolChoice"] = said
+    written = write_choice(d, choice, w)
+    if written is not None:
+        config["toolChoice"] = written
     return config
 
 
@@ -239,8 +239,8 @@ def is_result(block: Json) -> bool:
 
 def is_beginning(turn: Json) -> bool:
     """Whether a turn at the end is one with which the model goes on."""
-    said = turn["content"]
-    return turn["role"] == "assistant" and not any("toolUse" in block for block in said)
+    written = turn["content"]
+    return turn["role"] == "assistant" and not any("toolUse" in block for block in written)
 
 
 def within_budget(config: Thinking | None) -> bool:

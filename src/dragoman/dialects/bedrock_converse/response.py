@@ -1,4 +1,4 @@
-"""Answers and errors of Bedrock's Converse API, both ways."""
+"""Replies and errors of Bedrock's Converse API, both ways."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def read_response(d: BedrockConverse, doc: Json) -> Response:
     docs = need_list(message, "content", at)
     blocks = tuple(read_blocks(d, docs, f"{at}/content", results=False))
     taken = ("content", "role") if message.get("role") == "assistant" else ("content",)
-    said = Message("assistant", blocks, at=at, extras=d.keep(message, taken))
-    stop = d.stop_of(maybe_str(doc, "stopReason", ""), said)
+    given = Message("assistant", blocks, at=at, extras=d.keep(message, taken))
+    stop = d.stop_of(maybe_str(doc, "stopReason", ""), given)
     usage = maybe_dict(doc, "usage", "")
     tier = maybe_dict(doc, "serviceTier", "")
     return Response(
         None,
         None,
-        (Candidate(said, stop, at=""),),
+        (Candidate(given, stop, at=""),),
         None if usage is None else read_usage(d, usage, "/usage"),
         service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
         dialect=d.name,
@@ -107,18 +107,18 @@ def read_response(d: BedrockConverse, doc: Json) -> Response:
 
 
 def write_response(d: BedrockConverse, tree: Response, log: Ledger) -> Json:
-    w = writing(d, log, tree.dialect, answer=True)
+    w = writing(d, log, tree.dialect, reply=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     message = candidate.message
-    content = message.content if w.home else calls_last(d, message.content, w)
-    said: dict[str, Json] = {"role": "assistant", "content": write_blocks(d, content, w)}
-    out: dict[str, Json] = {"output": {"message": d.emit(said, message, log)}}
+    content = message.content if w.same else calls_last(d, message.content, w)
+    written: dict[str, Json] = {"role": "assistant", "content": write_blocks(d, content, w)}
+    out: dict[str, Json] = {"output": {"message": d.emit(written, message, log)}}
     if (word := d.stop_word(candidate, w)) is not None:
         out["stopReason"] = word
     d.put_usage(out, tree, w)
-    if tree.service_tier is not None and w.home:
+    if tree.service_tier is not None and w.same:
         out["serviceTier"] = {"type": tree.service_tier}
-    if not w.home:
+    if not w.same:
         out["metrics"] = {"latencyMs": 0}
         log.invented("response.latency", "", f"{d.name} requires metrics.latencyMs; written as 0")
         d.lose(candidate.extras, candidate.at, log)
@@ -184,7 +184,7 @@ def kind_of(word: str) -> ErrorKind:
 
 def write_error(d: BedrockConverse, tree: Failure, log: Ledger) -> Json:
     word = tree.type
-    if not d.is_home(tree.dialect):
+    if not d.is_same(tree.dialect):
         word = ERROR_TYPES.get(tree.kind)
         if word is None:
             word = NEAREST.get(tree.kind, "InternalServerException")
@@ -201,7 +201,7 @@ def type_name(word: str) -> str:
 
 
 def ttl_of(details: Json) -> dict[str, int] | None:
-    """How long what was written to the cache lives; None where it is said in another way."""
+    """How long what was written to the cache lives; None where it is written in another way."""
     if details.__class__ is not list or not details:
         return None
     found: dict[str, int] = {}

@@ -33,7 +33,7 @@ from ...core.reading import (
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import Keys, Said
+from ...streams.base import Keys, Received
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.framing.eventstream import write_error, write_frame
@@ -86,16 +86,16 @@ decode_usual = msgspec.json.Decoder(BedrockUsual).decode
 class BedrockPiece:
     """A block while it arrives. ``kind`` is the key that it has at rest."""
 
-    __slots__ = ("citations", "doc", "kind", "number", "opened", "said")
+    __slots__ = ("citations", "doc", "kind", "number", "opened", "received")
 
     def __init__(self, number: int, kind: str, doc: Json, whole: bool) -> None:
         self.number = number
         self.kind = kind
         self.doc = doc  # what came apart from texts
         # Arguments are kept in any case: whether they are an object shows in the end.
-        self.said = Said(whole or kind == "toolUse")
+        self.received = Received(whole or kind == "toolUse")
         self.citations: list[Json] = []
-        self.opened = False  # it has been said that the block begins
+        self.opened = False  # it has been written that the block begins
 
 
 class BedrockReader(ClaudeReader):
@@ -129,8 +129,8 @@ class BedrockReader(ClaudeReader):
         piece, text = self.open_now.get(usual.contentBlockIndex), usual.delta.text
         if piece is None or piece.kind != "text":
             return self.read_with_care(frame)
-        piece.said.add(text)
-        self.sink = piece.said.add
+        piece.received.add(text)
+        self.sink = piece.received.add
         return (Delta(piece.number, text),) if text else ()
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -229,8 +229,8 @@ class BedrockReader(ClaudeReader):
                 return self.add_reasoning(piece, need_dict(delta, "reasoningContent", "/delta"))
             case "toolUse":
                 text = need_str(need_dict(delta, "toolUse", "/delta"), "input", "/delta/toolUse")
-                piece.said.add(text)
-                self.sink = piece.said.add
+                piece.received.add(text)
+                self.sink = piece.received.add
                 return [Delta(piece.number, text)] if piece.opened and text else []
             case "toolResult":
                 more = need_list(delta, "toolResult", "/delta")
@@ -242,7 +242,7 @@ class BedrockReader(ClaudeReader):
     def add_text(self, piece: BedrockPiece, delta: dict[str, Json]) -> list[Event]:
         events: list[Event] = []
         if (text := maybe_str(delta, "text", "/delta")) is not None:
-            piece.said.add(text)
+            piece.received.add(text)
             if text:
                 events.append(Delta(piece.number, text))
         if "citation" in delta:
@@ -255,8 +255,8 @@ class BedrockReader(ClaudeReader):
     def add_reasoning(self, piece: BedrockPiece, delta: dict[str, Json]) -> list[Event]:
         at = "/delta/reasoningContent"
         if (text := maybe_str(delta, "text", at)) is not None:
-            piece.said.add(text)
-            self.sink = piece.said.add
+            piece.received.add(text)
+            self.sink = piece.received.add
             piece.doc["text"] = True
             return [Delta(piece.number, text)] if text else []
         if (data := maybe_str(delta, "signature", at)) is not None:
@@ -274,7 +274,7 @@ class BedrockReader(ClaudeReader):
         return [] if piece is None else self.leave(piece)  # a text without a word has no delta
 
     def leave(self, piece: BedrockPiece) -> list[Event]:
-        """The block is whole. One that cannot be said bit by bit is said now."""
+        """The block is whole. One that cannot be expressed bit by bit is written now."""
         events: list[Event] = []
         if not piece.opened:
             piece.opened = True
@@ -288,7 +288,7 @@ class BedrockReader(ClaudeReader):
 
     def at_rest_of(self, piece: BedrockPiece) -> dict[str, Json]:
         """The block as it is at rest."""
-        doc, text = piece.doc, str(piece.said)
+        doc, text = piece.doc, str(piece.received)
         match piece.kind:
             case "text" if piece.citations:
                 return {
@@ -329,7 +329,7 @@ class BedrockReader(ClaudeReader):
         return [*events, End(self.silent())]
 
     def close(self) -> Sequence[Event]:
-        """An answer that has said why it ends is whole, even if nobody counted its tokens."""
+        """A reply that has written why it ends is whole, even if nobody counted its tokens."""
         return self.finish() if self.stopped and not self.done else super().close()
 
     def document(self) -> Json | None:
@@ -370,11 +370,11 @@ class BedrockWriter(ClaudeWriter):
     names_first: ClassVar[bool] = False
     dialect: BedrockConverse
 
-    def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
-        self.w = blocks.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+    def __init__(self, dialect: BedrockConverse, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
+        self.w = blocks.writing(dialect, self.aside, dialect.name if same else None, reply=True)
         self.cites: list[Json] = []  # that came before a word
-        self.quoted: list[Json] = []  # citations that have been said
+        self.quoted: list[Json] = []  # citations that have been written
         self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
@@ -461,7 +461,7 @@ class BedrockWriter(ClaudeWriter):
         if not isinstance(self.block, Text):
             return b""
         doc = blocks.write_citation(self.dialect, citation, self.w)
-        if self.entered or self.home:
+        if self.entered or self.same:
             return self.quote_piece(doc)
         self.cites.append(doc)
         return b""
@@ -481,7 +481,7 @@ class BedrockWriter(ClaudeWriter):
         out = self.unwrap()
         if isinstance(block, Reasoning):
             out = self.leave_reasoning(block)
-        elif isinstance(block, Text) and self.home and not self.entered:
+        elif isinstance(block, Text) and self.same and not self.entered:
             out = self.piece(text="")
         elif not isinstance(block, Text | ToolCall):
             return b""  # it came whole
@@ -490,14 +490,14 @@ class BedrockWriter(ClaudeWriter):
     def leave_reasoning(self, block: Reasoning) -> bytes:
         signature = self.own_signature(block)
         if signature is None:
-            return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
+            return self.piece(reasoningContent={"text": ""}) if self.same_and_mute() else b""
         if signature.kind == "encrypted":
             return self.piece(reasoningContent={"redactedContent": signature.data})
         out = b"" if self.entered else self.piece(reasoningContent={"text": ""})
         return out + self.piece(reasoningContent={"signature": signature.data})
 
-    def home_and_mute(self) -> bool:
-        return self.home and not self.entered
+    def same_and_mute(self) -> bool:
+        return self.same and not self.entered
 
     def end(self, doc: Json) -> bytes:
         self.entered = False
@@ -521,7 +521,7 @@ class BedrockWriter(ClaudeWriter):
     def fail(self, doc: Json) -> bytes:
         payload = dict(doc) if isinstance(doc, dict) else {"message": doc}
         word = type_name(str(payload.pop("__type", None) or "InternalServerException"))
-        if word not in EXCEPTIONS and not self.home:
+        if word not in EXCEPTIONS and not self.same:
             return write_error(word, str(payload["message"]))
         name = word[:1].lower() + word[1:]
         return write_frame(name, encode(payload), "exception")

@@ -43,7 +43,7 @@ def read_tools(d: BedrockConverse, doc: Json) -> Toolbox:
 
 def write_tools(d: BedrockConverse, tree: Toolbox, log: Ledger) -> Json:
     tools = write_tool_list(d, tree.tools, blocks.writing(d, log, tree.dialect))
-    if tree.extras is not None and d.is_home(tree.extras.dialect):
+    if tree.extras is not None and d.is_same(tree.extras.dialect):
         return d.emit({"tools": tools}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return tools
@@ -102,12 +102,12 @@ def write_tool(d: BedrockConverse, tool: Tool, w: BedrockWriting) -> Json:
         return tool.payload
     tool = freeform.as_function(tool)
     spec: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-    if tool.description or (tool.description is not None and w.home):
+    if tool.description or (tool.description is not None and w.same):
         spec["description"] = tool.description
     elif tool.description is not None:
         w.log.approximated("tool", tool.at, f"an empty description is omitted in {d.name}")
     schema, strict = tool.schema, tool.strict
-    if not w.home:
+    if not w.same:
         schema = object_schema(tool, w.log)
         if strict:
             schema, strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
@@ -143,7 +143,7 @@ def read_choice(d: BedrockConverse, doc: dict[str, Json], at: str) -> ToolChoice
 
 
 def write_choice(d: BedrockConverse, choice: ToolChoice, w: BedrockWriting) -> Json | None:
-    """A choice; None where there is none to be said."""
+    """A choice; None where there is none to be written."""
     if choice.payload is not None:
         return choice.payload
     if choice.mode is None:

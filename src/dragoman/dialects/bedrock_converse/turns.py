@@ -2,7 +2,7 @@
 
 Turns alternate, and the user begins. So what follows each other from the same side shares a turn:
 the results of tools and what the user says after them, which can be told apart again, and texts
-that were said in several messages, which cannot.
+that were written in several messages, which cannot.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def read_history(
 def read_message(
     d: BedrockConverse, doc: dict[str, Json], at: str, out: list[Message], custom: frozenset[str]
 ) -> None:
-    said = need_str(doc, "role", at)
-    role = ROLES.get(said)
+    given = need_str(doc, "role", at)
+    role = ROLES.get(given)
     if role is None:
-        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        raise Malformed(f"unknown role {given!r}; there are: {', '.join(ROLES)}", at)
     extras = None if PLAIN_MESSAGE(doc) else d.keep(doc, ("role", "content"))
     docs = need_list(doc, "content", at)
     blocks = read_blocks(d, docs, f"{at}/content", custom, results=role == "user")
@@ -55,12 +55,12 @@ def read_message(
 def write_conversation(
     d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockWriting
 ) -> None:
-    if not w.home:
+    if not w.same:
         messages = results_in_place(messages, w.log)
     leading = prompts(d, messages, w)
     write_system(d, out, messages[:leading], w)
     rest = messages[leading:]
-    out["messages"] = write_turns(d, rest, w) if w.home else write_alternating(d, rest, w)
+    out["messages"] = write_turns(d, rest, w) if w.same else write_alternating(d, rest, w)
 
 
 def write_system(
@@ -69,10 +69,10 @@ def write_system(
     blocks: list[Json] = []
     for message in messages:
         d.lose(message.extras, message.at, w.log)
-        said = write_blocks(d, message.content, w)
-        if blocks and said:
+        written = write_blocks(d, message.content, w)
+        if blocks and written:
             d.merge_prompt(message, w.log)
-        blocks += said
+        blocks += written
     if blocks:
         out["system"] = blocks
 
@@ -135,11 +135,11 @@ def add_words(d: BedrockConverse, content: list[Json], at: str, w: BedrockWritin
 
 
 def write_turn(d: BedrockConverse, message: Message, w: BedrockWriting) -> dict[str, Json]:
-    role, apart = message.role, message.role == "assistant" and not w.home
+    role, apart = message.role, message.role == "assistant" and not w.same
     content = calls_last(d, message.content, w) if apart else message.content
-    said = "user" if role == "tool" else role
-    if said == "system" and w.facts.system_turns is False:
+    written = "user" if role == "tool" else role
+    if written == "system" and w.facts.system_turns is False:
         why = f"`system` role written as `user`: not supported by {w.model} in a turn"
         w.log.approximated("message.role", message.at, why)
-        said = "user"
-    return d.emit({"role": said, "content": write_blocks(d, content, w)}, message, w.log)
+        written = "user"
+    return d.emit({"role": written, "content": write_blocks(d, content, w)}, message, w.log)

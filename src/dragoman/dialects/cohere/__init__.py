@@ -3,7 +3,7 @@
 What it does differently from its neighbours: documents to be cited stand beside the conversation,
 and in the results of tools; what is cited stands beside the text, with its place in it; what the
 model says before its calls is its ``tool_plan``; reasoning is a part of the content; of the choice
-among tools, only that one must be used or none may can be said; all tools are strict or none is;
+among tools, "one must be used" and "none may" are possible; all tools are strict or none is;
 tokens are counted as they are and as they are billed; in a stream, each part begins and ends.
 """
 
@@ -126,10 +126,10 @@ class Cohere(Ruled):
 
         return CohereReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import CohereWriter
 
-        return CohereWriter(self, log, home)
+        return CohereWriter(self, log, same)
 
 
 DIALECT = Cohere()

@@ -1,6 +1,6 @@
 """Citations of Cohere's, both ways.
 
-They stand beside the content: where in the answer something is cited, and from which sources. Each
+They stand beside the content: where in the reply something is cited, and from which sources. Each
 source is a citation of its own in the tree, at the text that cites it. What is cited in reasoning,
 and what says more than is known here, is kept as it is.
 """
@@ -55,7 +55,7 @@ def write_citations(
     out: list[dict[str, Json]] = []
     for cite in block.citations:
         source, span = write_source(d, cite, w), cite.span
-        if span is None and not w.home:
+        if span is None and not w.same:
             span = (0, len(block.text))
         doc: dict[str, Json] = {}
         if span is not None:
@@ -106,11 +106,11 @@ def read_source(
 
 def write_source(d: Cohere, cite: Citation, w: CohereWriting) -> Json:
     own: dict[str, Json] = NOTHING
-    if cite.extras is not None and d.is_home(cite.extras.dialect):
+    if cite.extras is not None and d.is_same(cite.extras.dialect):
         own = cite.extras.fields
         if cite.kind == "other":
             return own
-    if not w.home:
+    if not w.same:
         note_citation(d, cite, w)
     name = own.get("id") or (cite.url if cite.url is not None else f"doc:{cite.document or 0}")
     document: dict[str, Json] = {"id": name}

@@ -35,8 +35,8 @@ class CohereWriting(Writing):
 
     __slots__ = ("beside", "documents", "hoisted", "known")
 
-    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
-        super().__init__(log, ANYTHING, NAMES, home, answer)
+    def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
+        super().__init__(log, ANYTHING, NAMES, same, reply)
         self.beside = False  # whether documents may stand beside the conversation
         self.documents: list[Json] = []
         self.hoisted: list[Json] = []  # images of results, for a turn of the user after them
@@ -50,7 +50,7 @@ class CohereWriting(Writing):
     def document_id(self, passage: Passage) -> str:
         """ "duplicate document ID adfasd at index 1 and 0", says the API otherwise."""
         given, number = passage.source, 1
-        while given in self.known and not self.home:
+        while given in self.known and not self.same:
             number += 1
             given = f"{passage.source}#{number}"
         self.known.add(given)
@@ -120,7 +120,7 @@ def write_document(d: Cohere, block: Passage | Media, w: CohereWriting) -> dict[
     out: dict[str, Json] = {}
     text, title = text_of(d, block, w), block.title
     if isinstance(block, Passage):
-        if block.source or w.home:
+        if block.source or w.same:
             out["id"] = w.document_id(block)
         else:
             w.log.approximated(
@@ -132,7 +132,7 @@ def write_document(d: Cohere, block: Passage | Media, w: CohereWriting) -> dict[
 
 def text_of(d: Cohere, block: Passage | Media, w: CohereWriting) -> str:
     """The text of a document, as one."""
-    if block.citable is not True and not w.home:
+    if block.citable is not True and not w.same:
         w.log.approximated("media.citable", block.at, f"every document may be cited in {d.name}")
     return "\n\n".join(texts_of(d, block, w))
 
@@ -169,8 +169,8 @@ def read_data(data: Json) -> tuple[str, str | None]:
     if title.__class__ is not str:
         title = None
     key = next((key for key in TEXTS if data.get(key).__class__ is str), None)
-    said = {key, "title"} if title is not None else {key}
-    return (compact(data) if key is None or data.keys() != said else data[key]), title
+    stated = {key, "title"} if title is not None else {key}
+    return (compact(data) if key is None or data.keys() != stated else data[key]), title
 
 
 def is_data(value: Json) -> bool:

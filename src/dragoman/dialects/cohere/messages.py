@@ -55,9 +55,9 @@ def read_messages(d: Cohere, doc: Json) -> History:
 
 
 def write_messages(d: Cohere, tree: History, log: Ledger) -> Json:
-    w = CohereWriting(log, d.is_home(tree.dialect))
+    w = CohereWriting(log, d.is_same(tree.dialect))
     messages = write_history(d, tree.messages, w)
-    if tree.extras is not None and d.is_home(tree.extras.dialect):
+    if tree.extras is not None and d.is_same(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -76,7 +76,7 @@ def read_history(d: Cohere, docs: list[Json], at: str) -> list[Message]:
 
 
 def write_history(d: Cohere, messages: Sequence[Message], w: CohereWriting) -> list[Json]:
-    if not w.home:
+    if not w.same:
         messages = results_in_place(messages, w.log, apart=True)
     out: list[Json] = []
     asked = last_question(messages)
@@ -99,13 +99,13 @@ def write_turn(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Jso
     content = lift_documents(d, message, last, w) if role == "user" else message.content
     parts: list[Json] = []
     for block in content:
-        said = write_part(d, block, role, w)
-        if not w.home and any(part.get("text") == "" for part in said):
+        written = write_part(d, block, role, w)
+        if not w.same and any(part.get("text") == "" for part in written):
             # "message must not be empty in a turn"
             d.omit_text(block.at, w.log)
-            said = [part for part in said if part.get("text") != ""]
-        parts += said
-    if not parts and not w.home:
+            written = [part for part in written if part.get("text") != ""]
+        parts += written
+    if not parts and not w.same:
         d.omit_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
         return None
@@ -116,9 +116,9 @@ def write_turn(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Jso
 
 
 def lift_documents(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Sequence[Block]:
-    """Documents stand beside the conversation, if there is something left to be said."""
+    """Documents stand beside the conversation, if there is something left to be written."""
     content = message.content
-    if w.home:  # others are parts of their messages, which is tolerated
+    if w.same:  # others are parts of their messages, which is tolerated
         for block in content if last and w.beside else ():
             if not is_document(block):
                 break
@@ -127,15 +127,15 @@ def lift_documents(d: Cohere, message: Message, last: bool, w: CohereWriting) ->
     rest = [block for block in content if not is_beside(block, w)]
     if not any(map(is_sent, rest)):
         return content
-    said = False
+    written = False
     for block in content:
         if not is_document(block) or not is_beside(block, w):
-            said = True
+            written = True
             continue
         if not last:
             why = f"{d.name} has documents beside the messages only"
             w.log.moved("message.position", block.at, why)
-        elif said:
+        elif written:
             why = f"documents come before the text of the last turn in {d.name}"
             w.log.approximated("content.order", block.at, why)
         w.documents.append(documents.write_beside(d, block, w))
@@ -155,15 +155,15 @@ def is_beside(block: Block, w: CohereWriting) -> bool:
 
 
 def write_part(d: Cohere, block: Block, role: str, w: CohereWriting) -> list[Json]:
-    if isinstance(block, Raw) and d.is_home(block.dialect):
+    if isinstance(block, Raw) and d.is_same(block.dialect):
         return [block.payload]
     if isinstance(block, Text):
         return [parts.write_text(d, block, w)]
     if isinstance(block, Reasoning) and role == "assistant":
         return [parts.write_reasoning(d, block, w)]
-    if isinstance(block, Media) and is_image(block) and (w.home or role == "user"):
+    if isinstance(block, Media) and is_image(block) and (w.same or role == "user"):
         return [parts.write_image(d, block, w)]
-    if w.home and is_document(block):
+    if w.same and is_document(block):
         return [documents.write_part_document(d, block, w)]
     return [{"type": "text", "text": text} for text in parts.texts_in(d, block, w)]
 
@@ -174,10 +174,10 @@ def as_content(parts: list[Json]) -> Json:
 
 
 def read_message(d: Cohere, doc: dict[str, Json], at: str) -> Message:
-    said = need_str(doc, "role", at)
-    role = next((role for role in ROLES if role == said), None)
+    value = need_str(doc, "role", at)
+    role = next((role for role in ROLES if role == value), None)
     if role is None:
-        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        raise Malformed(f"unknown role {value!r}; there are: {', '.join(ROLES)}", at)
     if role == "tool":
         return Message("tool", (read_result(d, doc, at),), at=at)
     if role == "assistant":
@@ -212,25 +212,25 @@ def write_assistant(d: Cohere, message: Message, w: CohereWriting) -> Json | Non
     plan = plan_in(d, blocks, calls)
     parts: list[Json] = []
     cited: list[Json] = []
-    worded = False  # a text was said
+    worded = False  # a text was written
     for block in blocks:
         if block is plan:
             continue
-        said = write_part(d, block, "assistant", w)
+        written = write_part(d, block, "assistant", w)
         if isinstance(block, Text):
             cited += citations.write_citations(d, block, len(parts) if worded else None, w)
-        worded = worded or any(part.get("type") == "text" for part in said)
-        parts += said
+        worded = worded or any(part.get("type") == "text" for part in written)
+        parts += written
     doc: dict[str, Json] = {"role": "assistant"}
-    if parts or (w.answer and not w.home and not message.content):
-        doc["content"] = parts if w.answer else as_content(parts)
+    if parts or (w.reply and not w.same and not message.content):
+        doc["content"] = parts if w.reply else as_content(parts)
     if plan is not None:
         doc["tool_plan"] = plan.text
         cited += citations.write_citations(d, plan, -1, w)
         d.lose(plan.extras, plan.at, w.log)
     if calls:
         doc["tool_calls"] = [write_call(d, call, w) for call in calls]
-    if len(doc) == 1 and not w.home and not w.answer:
+    if len(doc) == 1 and not w.same and not w.reply:
         d.omit_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
         return None
@@ -248,7 +248,7 @@ def plan_in(d: Cohere, blocks: Sequence[Block], calls: Sequence[ToolCall]) -> Te
     last = blocks[-1] if blocks and calls else None
     if not isinstance(last, Text) or not last.text:
         return None
-    if last.extras is not None and d.is_home(last.extras.dialect):
+    if last.extras is not None and d.is_same(last.extras.dialect):
         return None
     return None if any(isinstance(block, Text) for block in blocks[:-1]) else last
 
@@ -267,9 +267,9 @@ def read_call(d: Cohere, doc: dict[str, Json], at: str) -> ToolCall:
 def write_call(d: Cohere, call: ToolCall, w: CohereWriting) -> Json:
     call = freeform.as_function(call)
     out: dict[str, Json] = {}
-    if call.id is not None or not w.home:
+    if call.id is not None or not w.same:
         out["id"] = w.call_once(call)
-    blank = is_blank(call.arguments) and not w.home
+    blank = is_blank(call.arguments) and not w.same
     out["type"] = "function"
     out["function"] = {
         "name": w.tool_name(call.name, call.at),
@@ -309,17 +309,17 @@ def read_result(d: Cohere, doc: dict[str, Json], at: str) -> ToolResult:
 
 def write_result(d: Cohere, result: ToolResult, w: CohereWriting) -> Json:
     doc: dict[str, Json] = {"role": "tool"}
-    if result.call_id is not None or not w.home:
+    if result.call_id is not None or not w.same:
         given = w.result_id(result)
         doc["tool_call_id"] = w.once(given, result)
     content = hoist(d, list(result.content), doc.get("tool_call_id"), w)
-    if not w.home and len(content) < len(result.content):
+    if not w.same and len(content) < len(result.content):
         note_empty_result(content, result.is_error, w.log)
     parts = [part for block in content for part in write_piece(d, block, w)]
     mark(d, result, parts, w, spoken=bool(content) and isinstance(content[0], Text))
     if parts:
         doc["content"] = as_content(parts)
-    elif not w.home:
+    elif not w.same:
         doc["content"] = ""
     return d.emit(doc, result, w.log)
 
@@ -370,7 +370,7 @@ def write_piece(d: Cohere, block: Block, w: CohereWriting) -> list[Json]:
     """A part of a result."""
     if not is_document(block):
         return write_part(d, block, "tool", w)
-    if not w.home and isinstance(block, Media) and not block.title:
+    if not w.same and isinstance(block, Media) and not block.title:
         return [write_result_text(d, block, w)]
     return [documents.write_part_document(d, block, w)]
 

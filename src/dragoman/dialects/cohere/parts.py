@@ -35,8 +35,8 @@ def read_part(d: Cohere, doc: dict[str, Json], role: str, at: str) -> Block:
         case "text":
             return Text(need_str(doc, "text", at), at=at, extras=d.keep(doc, ("type", "text")))
         case "thinking" if doc.get("thinking").__class__ is str and role == "assistant":
-            said = (doc["thinking"],) if doc["thinking"] else ()
-            return Reasoning(said, at=at, extras=d.keep(doc, ("type", "thinking")))
+            given = (doc["thinking"],) if doc["thinking"] else ()
+            return Reasoning(given, at=at, extras=d.keep(doc, ("type", "thinking")))
         case "image_url" if doc.get("image_url").__class__ is dict:
             return read_image(d, doc, at)
         case "document":
@@ -63,7 +63,7 @@ def write_image(d: Cohere, block: Media, w: CohereWriting) -> Json:
     image: dict[str, Json] = {"url": source.value}
     if source.kind == "base64":
         image["url"] = data_uri(source.media_type or "", source.value)
-    if block.detail is not None and (block.detail != "auto" or w.home):
+    if block.detail is not None and (block.detail != "auto" or w.same):
         image["detail"] = block.detail
     return d.emit({"type": "image_url", "image_url": image}, block, w.log)
 

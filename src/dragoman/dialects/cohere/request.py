@@ -79,14 +79,14 @@ def read_request(d: Cohere, doc: Json) -> Request:
 
 
 def write_request(d: Cohere, tree: Request, log: Ledger) -> Json:
-    w = CohereWriting(log, d.is_home(tree.dialect))
+    w = CohereWriting(log, d.is_same(tree.dialect))
     facts = w.address(d.vendor, tree.model)
     if facts is not UNKNOWN:
         tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
     form = tree.params.output
     tools = write_tool_list(d, tree.tools or (), w)
     # "invalid request: response_format is not supported with RAG."
-    w.beside = w.home or form is None or form.kind == "text"
+    w.beside = w.same or form is None or form.kind == "text"
     out: dict[str, Json] = {}
     if tree.model is not None:
         out["model"] = tree.model
@@ -111,8 +111,8 @@ def write_strict(
     functions = [tool for tool in tools if tool.kind != "hosted"]
     why = f"{d.name} requires all tools to be strict, or none"
     if strict and strict == functions:
-        said = [tool["function"].get("parameters") for tool in out["tools"]]
-        why = "" if w.home else why_not_strict(said)
+        written = [tool["function"].get("parameters") for tool in out["tools"]]
+        why = "" if w.same else why_not_strict(written)
         if not why:
             out["strict_tools"] = True
             return
@@ -160,13 +160,13 @@ def read_output(d: Cohere, form: dict[str, Json]) -> OutputFormat | None:
 
 
 def write_output(d: Cohere, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
-    if form.kind == "text" and not w.home:
+    if form.kind == "text" and not w.same:
         d.lose(form.extras, form.at, w.log)
         return  # as it goes without saying
-    said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
+    written: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
     if form.kind == "schema":
-        said["json_schema"] = form.schema
-    out["response_format"] = d.emit(said, form, w.log)
+        written["json_schema"] = form.schema
+    out["response_format"] = d.emit(written, form, w.log)
 
 
 def read_thinking(d: Cohere, doc: dict[str, Json]) -> Thinking | None:
@@ -186,10 +186,10 @@ def write_thinking(d: Cohere, out: dict[str, Json], config: Thinking, w: CohereW
     if config.mode is None and config.budget is None:
         d.lose(config.extras, config.at, w.log)
         return
-    said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
+    written: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
     if config.budget is not None:
-        said["token_budget"] = config.budget
-    out["thinking"] = d.emit(said, config, w.log)
+        written["token_budget"] = config.budget
+    out["thinking"] = d.emit(written, config, w.log)
 
 
 def why_not_strict(schemas: list[Json]) -> str:

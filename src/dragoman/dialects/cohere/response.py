@@ -1,4 +1,4 @@
-"""Answers and errors of Cohere's, both ways."""
+"""Replies and errors of Cohere's, both ways."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STOPS = Stops(
         "filter": "ERROR",
         "other": "COMPLETE",
     },
-    rest="ERROR",  # a cut answer must not look complete
+    rest="ERROR",  # a cut reply must not look complete
     unended="MAX_TOKENS",
     calls=True,
 )
@@ -83,7 +83,7 @@ def read_response(d: Cohere, doc: Json) -> Response:
 
 
 def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
-    w = CohereWriting(log, d.is_home(tree.dialect), answer=True)
+    w = CohereWriting(log, d.is_same(tree.dialect), reply=True)
     first = heads.only_candidate(d, tree, log)
     out: dict[str, Json] = {}
     heads.put_id(d, out, tree, w, "msg_1")
@@ -91,14 +91,14 @@ def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
     if (word := d.stop_word(first, w)) is not None:
         out["finish_reason"] = word
     d.put_usage(out, tree, w)
-    if not w.home:
+    if not w.same:
         d.lose(first.extras, first.at, log)
     return d.emit(out, tree, log)
 
 
 def read_candidate(d: Cohere, doc: dict[str, Json]) -> Candidate:
-    said = need_dict(doc, "message", "")
-    message = messages.read_assistant(d, said, "/message")
+    given = need_dict(doc, "message", "")
+    message = messages.read_assistant(d, given, "/message")
     stop = d.stop_of(maybe_str(doc, "finish_reason", ""), message)
     return Candidate(message, stop, at="")
 
@@ -126,13 +126,13 @@ def has_value(value: Json) -> bool:
 def read_error(d: Cohere, doc: Json) -> Failure:
     """``{"id", "message"}``, and rarely a type."""
     doc = as_dict(doc, "")
-    said = doc.get("message")
-    if said.__class__ is not str:  # from a proxy, perhaps
+    given = doc.get("message")
+    if given.__class__ is not str:  # from a proxy, perhaps
         return Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
     kind = maybe_str(doc, "error_type", "")
     return Failure(
-        kind_of(kind, said),
-        said,
+        kind_of(kind, given),
+        given,
         kind,
         request_id=maybe_str(doc, "id", ""),
         dialect=d.name,
@@ -141,12 +141,12 @@ def read_error(d: Cohere, doc: Json) -> Failure:
 
 
 def write_error(d: Cohere, tree: Failure, log: Ledger) -> Json:
-    home = d.is_home(tree.dialect)
+    same = d.is_same(tree.dialect)
     out: dict[str, Json] = {} if tree.request_id is None else {"id": tree.request_id}
     out["message"] = tree.message
-    if home and tree.type is not None:
+    if same and tree.type is not None:
         out["error_type"] = tree.type
-    elif not home:
+    elif not same:
         kind = kind_of(None, tree.message)
         if kind != tree.kind or (kind == "other" and tree.type is not None):
             d.lack("error.type", tree.at, log)

@@ -61,8 +61,8 @@ def model(page: Page) -> Problems:
 
 
 def form(page: Page) -> Problems:
-    said = page.top.get("response_format")
-    if said.__class__ is not dict or said.get("type") != "json_object":
+    written = page.top.get("response_format")
+    if written.__class__ is not dict or written.get("type") != "json_object":
         return
     if page.top.get("documents") or page.tools:
         message = "invalid request: response_format is not supported with RAG."
@@ -152,9 +152,9 @@ pairing = answered_calls(
 
 def calls(page: Page) -> Problems:
     seen: set[str] = set()
-    answer = page.top.get("message")
-    said = (("/message", answer),) if answer.__class__ is dict else ()
-    for at, message in (*page.messages, *said):
+    reply = page.top.get("message")
+    written = (("/message", reply),) if reply.__class__ is dict else ()
+    for at, message in (*page.messages, *written):
         for where, call in placed(message.get("tool_calls"), f"{at}/tool_calls"):
             if call.get("type") != "function":
                 yield Problem("call-type", where, "tool call must be of type function")
@@ -166,7 +166,7 @@ def calls(page: Page) -> Problems:
             yield from named(f"{inside}/name", inner.get("name"))
 
 
-# -- answers and errors ---------------------------------------------------------------------------
+# -- replies and errors ---------------------------------------------------------------------------
 
 
 def failure(page: Page) -> Problems:

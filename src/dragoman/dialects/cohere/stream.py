@@ -1,12 +1,12 @@
 """Reading the stream of Cohere's chat API.
 
-Each part of the answer begins, goes on and ends: texts and reasoning, calls, citations. What is
-planned only goes on. The last event tells why the answer ended, or that it failed.
+Each part of the reply begins, goes on and ends: texts and reasoning, calls, citations. What is
+planned only goes on. The last event tells why the reply ended, or that it failed.
 
 Writing the stream of Cohere's chat API.
 
-Whether calls follow is not known while a text is said, so what stands before calls is content here,
-and the plan at rest; both mean the same. What is cited is said when its text has been said.
+Whether calls follow is not known while a text is written, so what precedes calls is content here,
+and the plan at rest; both mean the same. What is cited is written when its text has been written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...core.reading import (
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import Keys, Said, StreamReader, StreamWriter
+from ...streams.base import Keys, Received, StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open
 from ...streams.framing import Frame
 from ...streams.splicing import MARKED, Splice, around
@@ -108,7 +108,7 @@ class CoherePart:
     def __init__(self, doc: dict[str, Json], block: int, whole: bool) -> None:
         self.doc = doc
         self.block = block
-        self.said = Said(whole)
+        self.received = Received(whole)
 
 
 class CohereReader(StreamReader):
@@ -140,13 +140,13 @@ class CohereReader(StreamReader):
         if part is None or (words.text is None) == (words.thinking is None):
             return self.read_with_care(frame)
         events: list[Event] = []
-        if said := words.text or words.thinking:
-            self.add(part, said, events)
-            self.sink = part.said.add
+        if given := words.text or words.thinking:
+            self.add(part, given, events)
+            self.sink = part.received.add
         return events
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
-        if frame[1] == b"[DONE]" or frame[1] == b'"[DONE]"':  # which an answer ends before
+        if frame[1] == b"[DONE]" or frame[1] == b'"[DONE]"':  # which a reply ends before
             return self.close()
         doc = self.parse(frame)
         kind = maybe_str(doc, "type", "")
@@ -251,7 +251,7 @@ class CohereReader(StreamReader):
         self.open = [index for index in self.open if ended is not None and index not in ended]
 
     def add(self, part: CoherePart, text: str, events: list[Event]) -> None:
-        part.said.add(text)
+        part.received.add(text)
         if part is self.wordless:
             self.open_silent(events)
         if part.block not in self.open:  # it goes on elsewhere as a block of its own
@@ -278,19 +278,19 @@ class CohereReader(StreamReader):
         self.wordless = part if silent else None
         self.content.append(part)
         self.by_index["content", index] = part
-        if kind in WORDS and (said := maybe_str(doc, kind, "/delta/message/content")):
-            self.add(part, said, events)
+        if kind in WORDS and (written := maybe_str(doc, kind, "/delta/message/content")):
+            self.add(part, written, events)
 
     def add_content(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
         doc = as_dict(message.get("content") or {}, "/delta/message/content")
         for key in WORDS:
-            said = maybe_str(doc, key, "/delta/message/content")
-            if said is None:
+            written = maybe_str(doc, key, "/delta/message/content")
+            if written is None:
                 continue
             if ("content", index) not in self.by_index:
                 self.start_content(index, {"content": {"type": key}}, events)
-            if said:
-                self.add(self.by_index["content", index], said, events)
+            if written:
+                self.add(self.by_index["content", index], written, events)
 
     def add_plan(self, text: str, events: list[Event]) -> None:
         if self.plan is None:
@@ -301,7 +301,7 @@ class CohereReader(StreamReader):
             self.plan = CoherePart({}, self.enter(block, events), self.whole)
             self.ended.add(self.plan.block)  # it ends with whatever comes next
         self.add(self.plan, text, events)
-        self.sink = self.plan.said.add
+        self.sink = self.plan.received.add
 
     def start_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
         doc = as_dict(message.get("tool_calls"), "/delta/message/tool_calls")
@@ -317,13 +317,13 @@ class CohereReader(StreamReader):
     def add_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
         doc = as_dict(message.get("tool_calls") or {}, "/delta/message/tool_calls")
         function = maybe_dict(doc, "function", "/delta/message/tool_calls") or {}
-        said = maybe_str(function, "arguments", "/delta/message/tool_calls/function")
+        written = maybe_str(function, "arguments", "/delta/message/tool_calls/function")
         part = self.by_index.get(("call", index))
         if part is None or part.block not in self.open:
             raise Malformed(f"call {index} is not open", "/index")
-        if said:
-            self.add(part, said, events)
-            self.sink = part.said.add
+        if written:
+            self.add(part, written, events)
+            self.sink = part.received.add
 
     def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
         """What is cited in a text, which may be closed by then."""
@@ -356,7 +356,7 @@ class CohereReader(StreamReader):
         if self.content:
             message["content"] = [whole_content(part) for part in self.content]
         if self.plan is not None:
-            message["tool_plan"] = str(self.plan.said)
+            message["tool_plan"] = str(self.plan.received)
         if self.calls:
             message["tool_calls"] = [whole_call(part) for part in self.calls]
         if self.cited:
@@ -369,13 +369,13 @@ class CohereReader(StreamReader):
 
 def whole_content(part: CoherePart) -> dict[str, Json]:
     kind = part.doc.get("type", "text")
-    return part.doc | ({"type": kind, kind: str(part.said)} if kind in WORDS else {})
+    return part.doc | ({"type": kind, kind: str(part.received)} if kind in WORDS else {})
 
 
 def whole_call(part: CoherePart) -> dict[str, Json]:
-    if not part.said.parts:
+    if not part.received.parts:
         return part.doc
-    return part.doc | {"function": part.doc["function"] | {"arguments": str(part.said)}}
+    return part.doc | {"function": part.doc["function"] | {"arguments": str(part.received)}}
 
 
 EMPTY: dict[str, Json] = {"content": [], "tool_plan": "", "tool_calls": [], "citations": []}
@@ -391,14 +391,14 @@ def delta_of(kind: str, index: int, **message: Json) -> bytes:
 
 
 class CohereVoice:
-    """A block while it is said."""
+    """A block while it is written."""
 
     def __init__(self, kind: str, index: int) -> None:
         self.kind = kind  # "text", "thinking" or "call"
         self.index = index
         self.turn, self.at = 0, ""  # which of the blocks it is, and where it comes from
         self.first = False  # of the texts
-        self.said: list[str] = []
+        self.received: list[str] = []
         self.cited: list[Citation] = []
         self.part: tuple[str, int] | None = None
         self.wrapped = False
@@ -407,9 +407,9 @@ class CohereVoice:
 class CohereWriter(StreamWriter):
     dialect: Cohere
 
-    def __init__(self, dialect: Cohere, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = CohereWriting(self.aside, home, answer=True)
+    def __init__(self, dialect: Cohere, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = CohereWriting(self.aside, same, reply=True)
         self.voices: dict[int, CohereVoice] = {}
         self.texts: dict[int, CohereVoice] = {}  # that are complete; they may still be cited
         self.contents = self.calls = 0
@@ -428,14 +428,14 @@ class CohereWriter(StreamWriter):
     def open(self, event_: Open) -> bytes:
         block = event_.block
         if event_.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one reply here
         if isinstance(block, ToolCall):
             return self.open_call(block, event_.index)
         if isinstance(block, Text):
             return self.open_content(block, "text", event_.index)
         if isinstance(block, Reasoning):
             return self.open_content(block, "thinking", event_.index)
-        if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
+        if isinstance(block, Raw) and self.dialect.is_same(block.dialect):
             index, self.contents = self.contents, self.contents + 1
             start = delta_of("content-start", index, content=block.payload)
             return start + event("content-end", {"index": index})
@@ -444,7 +444,7 @@ class CohereWriter(StreamWriter):
     def open_content(self, block: Block, kind: str, number: int) -> bytes:
         voice = self.voices[number] = CohereVoice(kind, -1)
         voice.turn, voice.at = self.turn(), block.at
-        if not self.home:
+        if not self.same:
             return b""  # it begins with its first word; what has none is not said
         content: Json = {"type": kind, kind: ""}
         return self.start_content(voice, self.dialect.emit(content, block, self.aside))
@@ -459,7 +459,7 @@ class CohereWriter(StreamWriter):
     def open_call(self, call: ToolCall, number: int) -> bytes:
         voice = self.voices[number] = CohereVoice("call", self.calls)
         self.calls += 1
-        voice.wrapped = call.kind != "function" and not self.home
+        voice.wrapped = call.kind != "function" and not self.same
         call = replace(call, kind="function", arguments="")
         doc = messages.write_call(self.dialect, call, self.w)
         doc["function"]["arguments"] = '{"input":"' if voice.wrapped else ""
@@ -471,7 +471,7 @@ class CohereWriter(StreamWriter):
             return b""
         text = event_.text
         if voice.kind == "call":
-            voice.said.append("")
+            voice.received.append("")
             return self.say_call(voice, compact(text)[1:-1] if voice.wrapped else text)
         begun = b""
         if voice.kind == "thinking":
@@ -479,7 +479,7 @@ class CohereWriter(StreamWriter):
             if not text:
                 return b""
         else:
-            voice.said.append(text)
+            voice.received.append(text)
         if voice.index < 0:
             begun = self.start_content(voice, {"type": voice.kind, voice.kind: ""})
         return begun + delta_of("content-delta", voice.index, content={voice.kind: text})
@@ -492,13 +492,13 @@ class CohereWriter(StreamWriter):
             return around(self.say_call(voice, MARKED))
         if voice.kind == "thinking" and voice.part != (event_.place, event_.part):
             return None
-        keep = voice.said.append if voice.kind == "text" else None
-        said = delta_of("content-delta", voice.index, content={voice.kind: MARKED})
-        return around(said, keep)
+        keep = voice.received.append if voice.kind == "text" else None
+        written = delta_of("content-delta", voice.index, content={voice.kind: MARKED})
+        return around(written, keep)
 
     def say_call(self, voice: CohereVoice, text: str) -> bytes:
-        said = {"function": {"arguments": text}}
-        return delta_of("tool-call-delta", voice.index, tool_calls=said)
+        written = {"function": {"arguments": text}}
+        return delta_of("tool-call-delta", voice.index, tool_calls=written)
 
     def cite(self, event_: Cite) -> bytes:
         if (voice := self.voices.get(event_.index)) is not None:
@@ -520,7 +520,7 @@ class CohereWriter(StreamWriter):
             out = b""
             if voice.wrapped:
                 out = self.say_call(voice, '"}')
-            elif not voice.said and not self.home:
+            elif not voice.received and not self.same:
                 out = self.say_call(voice, "{}")  # a call without arguments
             return out + event("tool-call-end", {"index": voice.index})
         self.texts[event_.index] = voice
@@ -533,7 +533,7 @@ class CohereWriter(StreamWriter):
     def say_citations(self, voice: CohereVoice, cited: list[Citation]) -> bytes:
         if not cited:
             return b""
-        text = Text("".join(voice.said), tuple(cited))
+        text = Text("".join(voice.received), tuple(cited))
         index = None if voice.first else voice.index
         found = citations.write_citations(self.dialect, text, index, self.w)
         return b"".join(map(self.say_citation, found))
@@ -545,18 +545,18 @@ class CohereWriter(StreamWriter):
         return start + event("citation-end", {"index": index})
 
     def end(self, doc: Json) -> bytes:
-        """What was cited so late that only the answer at rest knows it, and why it ended."""
-        said = [source_of(cited) for cited in self.cited]
+        """What was cited so late that only the reply at rest knows it, and why it ended."""
+        written = [source_of(cited) for cited in self.cited]
         out = b""
         for cited in doc["message"].get("citations") or ():
-            if source_of(cited) not in said:
+            if source_of(cited) not in written:
                 planned = cited.get("type") == PLAN
                 out += self.say_citation(cited | {"type": CONTENT} if planned else cited)
         delta = {k: v for k, v in doc.items() if k not in ("id", "message")}
         return out + event("message-end", {"delta": delta}) + b"data: [DONE]\n\n"
 
     def fail(self, doc: Json) -> bytes:
-        """The answer failed: the last event says so."""
+        """The reply failed: the last event says so."""
         rest = {k: v for k, v in doc.items() if k != "message"}
         delta = {"finish_reason": "ERROR", "error": doc.get("message", ""), **rest}
         return event("message-end", {"delta": delta}) + b"data: [DONE]\n\n"
@@ -571,6 +571,6 @@ def apart(voice: CohereVoice, event_: Delta) -> str:
     """The parts of reasoning become one text, apart from each other by a blank line."""
     before, part = voice.part, (event_.place, event_.part)
     if before is not None and before[0] != event_.place:
-        return ""  # reasoning is said once here
+        return ""  # reasoning is written once here
     voice.part = part
     return event_.text if before is None or before == part else "\n\n" + event_.text

@@ -28,7 +28,7 @@ def read_tools(d: Cohere, doc: Json) -> Toolbox:
 
 
 def write_tools(d: Cohere, tree: Toolbox, log: Ledger) -> Json:
-    w = CohereWriting(log, d.is_home(tree.dialect))
+    w = CohereWriting(log, d.is_same(tree.dialect))
     d.lose(tree.extras, tree.at, log)
     for tool in tree.tools:
         if tool.strict:
@@ -67,8 +67,8 @@ def write_tool(d: Cohere, tool: Tool, w: CohereWriting) -> Json:
     function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     if tool.description is not None:
         function["description"] = tool.description
-    if tool.schema is not None or not w.home:
-        function["parameters"] = tool.schema if w.home else needed_parameters(tool, w.log)
+    if tool.schema is not None or not w.same:
+        function["parameters"] = tool.schema if w.same else needed_parameters(tool, w.log)
     return d.emit({"type": "function", "function": function}, tool, w.log)
 
 
@@ -88,7 +88,7 @@ def read_tool_choice(d: Cohere, doc: Json) -> ToolChoice:
 def write_tool_choice(d: Cohere, tree: ToolChoice, log: Ledger) -> Json:
     if tree.mode == "auto":  # which silence says here
         tree = replace(tree, mode=None)
-    return write_choice(d, tree, CohereWriting(log, d.is_home(tree.dialect)))
+    return write_choice(d, tree, CohereWriting(log, d.is_same(tree.dialect)))
 
 
 def read_choice(d: Cohere, doc: str, at: str) -> ToolChoice:
@@ -99,7 +99,7 @@ def read_choice(d: Cohere, doc: str, at: str) -> ToolChoice:
 
 
 def write_choice(d: Cohere, choice: ToolChoice, w: CohereWriting) -> Json | None:
-    """A choice; None where there is none to be said."""
+    """A choice; None where there is none to be written."""
     if choice.payload is not None:
         return choice.payload
     d.lose(choice.extras, choice.at, w.log)

@@ -97,10 +97,10 @@ class CopilotResponses(ResponsesBase):
 
         return CopilotReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import CopilotWriter
 
-        return CopilotWriter(self, log, home)
+        return CopilotWriter(self, log, same)
 
 
 DIALECT = CopilotResponses()

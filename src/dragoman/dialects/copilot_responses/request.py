@@ -62,7 +62,7 @@ def read_reasoning(d: CopilotResponses, doc: dict[str, Json], at: str) -> Block:
 
 
 def write_reasoning(d: CopilotResponses, block: Reasoning, w: ItemWriting) -> Json | None:
-    if w.home and (block.id or block.summary or block.signature):
+    if w.same and (block.id or block.summary or block.signature):
         return responses_calls.write_reasoning(d, block, w)
     parts = [{"type": OUTPUT, "text": text} for text in block.content]
     out: dict[str, Json] = {"type": THOUGHT, "content": parts}
@@ -70,7 +70,7 @@ def write_reasoning(d: CopilotResponses, block: Reasoning, w: ItemWriting) -> Js
 
 
 def write_media(d: CopilotResponses, block: Media, out: list[Json], w: Writing) -> None:
-    if w.home:
+    if w.same:
         return responses_parts.write_media(d, block, out, w)
     d.lose(block.extras, block.at, w.log)
     out.append({"type": "input_image", "url": write_address(d, block, w)})
@@ -88,7 +88,7 @@ def write_image(d: CopilotResponses, block: Media, w: Writing) -> dict[str, Json
 def write_address(d: CopilotResponses, block: Media, w: Writing) -> str:
     """The data know better what they are than whoever labelled them."""
     source = block.source
-    found = sniff(source.value) if source.kind == "base64" and not w.home else None
+    found = sniff(source.value) if source.kind == "base64" and not w.same else None
     if found is None or found == source.media_type or not found.startswith("image/"):
         return responses_parts.write_address(d, block, w)
     say = w.log.invented if source.media_type is None else w.log.approximated
@@ -97,7 +97,7 @@ def write_address(d: CopilotResponses, block: Media, w: Writing) -> str:
 
 
 def write_request(d: CopilotResponses, tree: Request, log: Ledger) -> Json:
-    if d.is_home(tree.dialect):
+    if d.is_same(tree.dialect):
         return responses_request.write_request(d, tree, log)
     thinking = tree.params.thinking
     out: dict[str, Json] = responses_request.write_request(d, tree, log)
@@ -133,7 +133,7 @@ def write_new_item(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting)
 
 
 def write_text(d: CopilotResponses, block: Text, usual: str, w: Writing) -> Json:
-    if w.home:
+    if w.same:
         return responses_parts.write_text(d, block, usual, w)
     return {"type": usual, "text": text_of(d, block, w)}
 
@@ -146,7 +146,7 @@ def text_of(d: CopilotResponses, block: Text, w: Writing) -> str:
 
 def write_result(d: CopilotResponses, result: ToolResult, w: ItemWriting) -> Json:
     """The output of a tool is one string."""
-    if w.home:
+    if w.same:
         return responses_calls.write_result(d, result, w)
     out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
     texts: list[Block] = []

@@ -54,8 +54,8 @@ def read_response(d: CopilotResponses, doc: Json) -> Response:
     reasoning = maybe_str(doc, "reasoning", "")
     if reasoning and candidates:
         first = candidates[0]
-        said = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
-        candidates[0] = replace(first, message=replace(first.message, content=said))
+        given = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
+        candidates[0] = replace(first, message=replace(first.message, content=given))
         taken += ("reasoning",)
     usage = maybe_dict(doc, "usage", "")
     return Response(
@@ -69,11 +69,11 @@ def read_response(d: CopilotResponses, doc: Json) -> Response:
 
 
 def write_response(d: CopilotResponses, tree: Response, log: Ledger) -> Json:
-    w = responses_tools.writing(d, log, tree.dialect, answer=True)
+    w = responses_tools.writing(d, log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
     written = [write_candidate(d, each, out, w, not n) for n, each in enumerate(candidates)]
-    if w.home and not tree.candidates:
+    if w.same and not tree.candidates:
         out["choices"] = []
     elif len(written) > 1 or written[0].keys() != {"message"}:
         out["choices"] = written
@@ -117,21 +117,21 @@ def read_candidate(d: CopilotResponses, holder: dict[str, Json], at: str) -> Can
 def write_candidate(
     d: CopilotResponses, candidate: Candidate, out: dict[str, Json], w: ItemWriting, first: bool
 ) -> dict[str, Json]:
-    message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
+    message = candidate.message if w.same else drop_empty_texts(candidate.message, w.log)
     doc: dict[str, Json] = {"role": "assistant"}
-    said: list[Block] = []
+    spelled: list[Block] = []
     calls: list[Json] = []
     reasoning: list[str] = []
     for block in message.content:
         if isinstance(block, ToolCall):
             calls.append(write_answer_call(d, block, w))
         elif isinstance(block, Reasoning):
-            if not w.home and (len(block.content) > 1 or reasoning):
+            if not w.same and (len(block.content) > 1 or reasoning):
                 d.join_text(block.at, w.log)
             d.lose(block.extras, block.at, w.log)
             reasoning += block.content
         else:
-            said.append(block)
+            spelled.append(block)
     if reasoning and not first:
         for block in message.content:
             if isinstance(block, Reasoning):
@@ -139,19 +139,19 @@ def write_candidate(
                 w.log.dropped("reasoning", block.at, why)
     elif reasoning:
         out[THOUGHT] = joined(reasoning)
-    if w.home and (len(said) > 1 or not all(map(is_plain_text, said))):
-        doc["content"] = responses_items.write_spoken(d, said, w)
-    elif said and (text := join_said(d, said, w)) is not None:
+    if w.same and (len(spelled) > 1 or not all(map(is_plain_text, spelled))):
+        doc["content"] = responses_items.write_spoken(d, spelled, w)
+    elif spelled and (text := join_texts(d, spelled, w)) is not None:
         doc["content"] = text
     if calls:
         doc["tool_calls"] = calls
-    if not w.home:
+    if not w.same:
         # That it ended with its text, or with calls, is all that can be told of an end.
         d.note_ended(candidate, bool(calls), w.log)
     return d.emit({"message": d.emit(doc, message, w.log)}, candidate, w.log)
 
 
-def join_said(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> str | None:
+def join_texts(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> str | None:
     """All texts as one; None where there are none."""
     for block in blocks:
         if not isinstance(block, Text):
@@ -176,7 +176,7 @@ def write_answer_call(d: CopilotResponses, call: ToolCall, w: ItemWriting) -> Js
     inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
     inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
     out: dict[str, Json] = {}
-    if call.id is not None or not w.home:
+    if call.id is not None or not w.same:
         out["id"] = w.call_id(call)
     out |= {"type": "function", "function": inner}
     return d.emit(out, call, w.log)

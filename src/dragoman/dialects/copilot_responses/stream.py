@@ -21,7 +21,7 @@ from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...streams.base import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
+from ...streams.base import FunctionsOnly, InTurns, Keys, Received, StreamReader, is_complete
 from ...streams.events import Begin, Close, Delta, End, Event, Odd, Open, deltas, hollow
 from ...streams.framing import Frame
 from ...streams.splicing import MARKED, Splice, around
@@ -50,7 +50,7 @@ class CopilotCall:
     def __init__(self, block: ToolCall, index: int) -> None:
         self.id, self.name, self.at = block.id, block.name, block.at
         self.index = index
-        self.said = Said(True)
+        self.received = Received(True)
         self.length = self.asked = 0  # of the arguments: now, and when it was last asked
         self.open = True
 
@@ -59,7 +59,7 @@ class CopilotCall:
         if self.length < 2 * self.asked:
             return False
         self.asked = self.length
-        return is_complete(str(self.said))
+        return is_complete(str(self.received))
 
 
 INDEX = attrgetter("index")
@@ -76,7 +76,7 @@ class CopilotReader(StreamReader):
         self.text: int | None = None  # the block that is open, if it is a text
         self.thinking: int | None = None  # or reasoning
         self.spoke = False  # whether there was a text
-        self.said, self.reasoned = Said(whole), Said(whole)
+        self.received, self.reasoned = Received(whole), Received(whole)
         self.calls: list[CopilotCall] = []
         self.latest: dict[str, CopilotCall] = {}  # by their ids, which may come again
         self.grown: dict[int, CopilotCall] = {}  # by arguments, since another block began
@@ -120,7 +120,7 @@ class CopilotReader(StreamReader):
     def open(self, block: Block, events: list[Event]) -> int:
         """A block begins, so that what came before it has ended, if it can have."""
         for call in sorted(self.grown.values(), key=INDEX):
-            if is_complete(str(call.said)):
+            if is_complete(str(call.received)):
                 call.open = False
                 events.append(Close(call.index))
         self.grown.clear()
@@ -153,8 +153,8 @@ class CopilotReader(StreamReader):
             self.text = self.open(Text("", at="/message/content"), events)
             self.spoke = True
         if text:
-            self.said.add(text)
-            self.sink = self.said.add
+            self.received.add(text)
+            self.sink = self.received.add
             events.append(Delta(self.text, text))
 
     def texts(self, doc: dict[str, Json]) -> str:
@@ -180,7 +180,7 @@ class CopilotReader(StreamReader):
                 "more arguments arrived for a tool call that was complete", "/arguments"
             )
         if text:
-            call.said.add(text)
+            call.received.add(text)
             call.length += len(text)
             self.grown[call.index] = call
             events.append(Delta(call.index, text))
@@ -197,7 +197,7 @@ class CopilotReader(StreamReader):
             events.append(Delta(self.thinking, text))
 
     def status(self, doc: dict[str, Json], events: list[Event]) -> None:
-        """How far it has come: nothing that is said."""
+        """How far it has come: nothing that is written."""
 
     def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
         if not self.began:
@@ -220,8 +220,8 @@ class CopilotReader(StreamReader):
         if not isinstance(message, dict):
             return final
         lacking: dict[str, Json] = {}
-        if self.said.parts and not message.get("content"):
-            lacking["content"] = str(self.said)
+        if self.received.parts and not message.get("content"):
+            lacking["content"] = str(self.received)
         calls = message.get("tool_calls") or []
         if not isinstance(calls, list):
             return final  # which reading refuses
@@ -273,18 +273,20 @@ class CopilotReader(StreamReader):
             return self.first.get("reasoning")
         if block is not texts[0]:
             return None
-        self.catch_up_text(block, self.said, "".join(b.text for b in texts), events)
+        self.catch_up_text(block, self.received, "".join(b.text for b in texts), events)
         return self.first.get("text")
 
-    def catch_up_text(self, block: Block, said: Said, final: str, events: list[Event]) -> None:
-        rest = said.lacks(final)
+    def catch_up_text(
+        self, block: Block, written: Received, final: str, events: list[Event]
+    ) -> None:
+        rest = written.lacks(final)
         if rest is None or (isinstance(block, Text) and block.text != final):
             why = "the final text differs from the streamed text"
             self.notes.append(("stream.text", block.at, why))
         elif rest:
             current = self.text if isinstance(block, Text) else self.thinking
             if current is None:
-                if said.parts:
+                if written.parts:
                     self.out_of_order(block.at)  # more of what has been closed
                 current = self.open(hollow(block), events)
                 if isinstance(block, Text):
@@ -301,10 +303,10 @@ class CopilotReader(StreamReader):
         if call.name != block.name:
             why = "the final tool call differs from the streamed one"
             self.notes.append(("stream.text", block.at, why))
-        rest = call.said.lacks(block.arguments)
+        rest = call.received.lacks(block.arguments)
         if rest and call.open:
             events.append(Delta(call.index, rest))
-        elif (rest or rest is None) and not is_same(str(call.said), block.arguments):
+        elif (rest or rest is None) and not is_same(str(call.received), block.arguments):
             why = "the final arguments differ from the streamed arguments"
             self.notes.append(("stream.text", block.at, why))
         return call.index
@@ -323,7 +325,7 @@ class CopilotReader(StreamReader):
             return self.final
         message: dict[str, Json] = {"role": "assistant", "content": None}
         if self.spoke:
-            message["content"] = str(self.said)
+            message["content"] = str(self.received)
         if self.calls:
             message["tool_calls"] = [call_doc(call) for call in self.calls]
         doc: dict[str, Json] = {"message": message}
@@ -334,7 +336,7 @@ class CopilotReader(StreamReader):
 
 def call_doc(call: CopilotCall) -> dict[str, Json]:
     """A call as it stands in a message."""
-    called = {"name": call.name, "arguments": str(call.said)}
+    called = {"name": call.name, "arguments": str(call.received)}
     return {"id": call.id, "type": "function", "function": called}
 
 
@@ -342,9 +344,9 @@ def is_another(call: CopilotCall, name: Json, text: str) -> bool:
     """Whether a frame begins another call under the id of a call that is complete."""
     if isinstance(name, str) and name != call.name:
         return True
-    if not text.lstrip().startswith("{") or not call.said.parts:
+    if not text.lstrip().startswith("{") or not call.received.parts:
         return False
-    return not call.open or (call.said.parts[-1].rstrip().endswith("}") and call.is_complete())
+    return not call.open or (call.received.parts[-1].rstrip().endswith("}") and call.is_complete())
 
 
 def is_same(one: str, other: str) -> bool:
@@ -367,17 +369,17 @@ class CopilotWriter(FunctionsOnly, InTurns):
     names_first: ClassVar[bool] = False
     dialect: CopilotResponses
 
-    def __init__(self, dialect: CopilotResponses, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
+    def __init__(self, dialect: CopilotResponses, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
         self.w = responses_tools.writing(
-            dialect, self.aside, dialect.name if home else None, answer=True
+            dialect, self.aside, dialect.name if same else None, reply=True
         )
         self.blocks: dict[int, Block] = {}
         self.calls: dict[int, tuple[str, str]] = {}
-        self.silent: set[int] = set()  # calls of which nothing was said yet
-        self.parts: dict[int, tuple[str, int]] = {}  # what was said last of a reasoning
-        self.reasoned = False  # whether any reasoning was said
-        if not home:
+        self.silent: set[int] = set()  # calls of which nothing was written yet
+        self.parts: dict[int, tuple[str, int]] = {}  # what was written last of a reasoning
+        self.reasoned = False  # whether any reasoning was written
+        if not same:
             self.wrap_freeform()
 
     def begin(self, event: Begin) -> bytes:
@@ -421,20 +423,20 @@ class CopilotWriter(FunctionsOnly, InTurns):
         block = self.blocks.get(index)
         if isinstance(block, Reasoning):
             goes_on = self.parts.get(index) == (event.place, event.part)
-            said = {"type": "reasoning", "content": [{"type": OUTPUT, "text": MARKED}]}
-            return around(frame(said)) if goes_on else None
+            written = {"type": "reasoning", "content": [{"type": OUTPUT, "text": MARKED}]}
+            return around(frame(written)) if goes_on else None
         return None if block is None or event.place == "transcript" else around(self.say(MARKED))
 
     def think(self, event: Delta) -> bytes:
-        """All reasoning is one text, its parts apart by a blank line; it is said once."""
+        """All reasoning is one text, its parts apart by a blank line; it is written once."""
         before, part = self.parts.get(event.index), (event.place, event.part)
         if before is not None and before[0] != event.place:
             return b""
         self.parts[event.index] = part
         apart = self.reasoned and before != part
         self.reasoned = True
-        said = {"type": OUTPUT, "text": f"\n\n{event.text}" if apart else event.text}
-        return frame({"type": "reasoning", "content": [said]})
+        written = {"type": OUTPUT, "text": f"\n\n{event.text}" if apart else event.text}
+        return frame({"type": "reasoning", "content": [written]})
 
     def say_call(self, index: int, text: str) -> bytes:
         call_id, name = self.calls[index]
@@ -444,11 +446,11 @@ class CopilotWriter(FunctionsOnly, InTurns):
     def close(self, event: Close) -> bytes:
         if event.index in self.waiting:
             return self.wait(event)
-        said = self.say_call(event.index, "{}") if event.index in self.silent else b""
+        written = self.say_call(event.index, "{}") if event.index in self.silent else b""
         self.silent.discard(event.index)
         self.calls.pop(event.index, None)
         self.blocks.pop(event.index, None)
-        return said + self.next_turn(event.index)
+        return written + self.next_turn(event.index)
 
     def end(self, doc: Json) -> bytes:
         return frame({"type": "done", "response": doc}) + b"data: [DONE]\n\n"

@@ -2,10 +2,10 @@
 
 What it does differently from its neighbours: a whole conversation is one text, as the chat template
 of the model prints it; the system prompt, a fixed sentence and the declarations are the turn of the
-developer; calls, the responses to them and the answer share one turn of the model; only strings
+developer; calls, the responses to them and the reply share one turn of the model; only strings
 stand between ``<escape>``, and nothing can be quoted, so control tokens in a text are broken; calls
 have no ids and pair with their responses by name and order; there is no place for reasoning,
-media, or anything that is said about a request. A conversation that ends in the user's turn ends
+media, or anything that is written about a request. A conversation that ends in the user's turn ends
 in the prompt for the model; one that ends in a call, in the token that asks for the response.
 """
 
@@ -38,7 +38,7 @@ class FunctionGemma(Gemma):
 
     def write(self, tree: Tree, log: Ledger) -> Json:
         out = super().write(tree, log)
-        if tree.original is None or out is tree.original.doc or not self.is_home(tree.dialect):
+        if tree.original is None or out is tree.original.doc or not self.is_same(tree.dialect):
             return out
         return writing.as_record(tree.original.doc, out)
 

@@ -67,13 +67,13 @@ def write_declarations(d: FunctionGemma, tools: Iterable[Tool], w: Writing) -> s
 
 
 def write_tool(d: FunctionGemma, tool: Tool, w: Writing) -> str:
-    values = Values(tool.at, w.log, w.home)
+    values = Values(tool.at, w.log, w.same)
     values.out += (DECLARE, "declaration:", w.tool_name(tool.name, tool.at))
     d.lose_tool(tool, w.log)
     if tool.description == "" and tool.kind != "custom":
         w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {d.name}")
     try:
-        body, unsaid = declare(freeform.as_function(tool), w.home)
+        body, unsaid = declare(freeform.as_function(tool), w.same)
         values.write(body, in_order=True)
     except RecursionError:
         raise Unsayable("the schema nests too deeply", tool.at) from None
@@ -84,10 +84,10 @@ def write_tool(d: FunctionGemma, tool: Tool, w: Writing) -> str:
     return values.text()
 
 
-def declare(tool: Tool, home: bool) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """What is said of a tool, and what of its schema is not.
+def declare(tool: Tool, same: bool) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """What is written of a tool, and what of its schema is not.
 
-    In the same dialect all of it is said: the text may have more than the template would print.
+    In the same dialect all of it is written: the text may have more than the template would print.
     """
     schema = tool.schema
     body: dict[str, Json] = {"description": tool.description or ""}
@@ -99,7 +99,7 @@ def declare(tool: Tool, home: bool) -> tuple[dict[str, Json], tuple[str, ...]]:
     back = understand(body["parameters"], top=True) if "parameters" in body else None
     if back == schema:
         return body, ()
-    if home and schema.__class__ is dict:
+    if same and schema.__class__ is dict:
         return body | {"parameters": say_all(schema)}, ()
     return body, tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
 
@@ -161,7 +161,7 @@ def say_property(schema: Json) -> dict[str, Json]:
 
 
 def say_items(items: dict[str, Json]) -> dict[str, Json]:
-    """What an array holds: every key is said, in order of name."""
+    """What an array holds: every key is written, in order of name."""
     out: dict[str, Json] = {}
     for key in sorted(items, key=str.lower):
         value = items[key]
@@ -204,7 +204,7 @@ def quote(value: Json) -> Json:
 
 
 def say_all(schema: dict[str, Json]) -> dict[str, Json]:
-    """A schema that was read here, with all that was said of it: ``understand`` the other way."""
+    """A schema that was read, with all that was written of it: ``understand`` the other way."""
     out: dict[str, Json] = {}
     for key, value in schema.items():
         if key == "type":

@@ -159,7 +159,7 @@ def read_turn(d: FunctionGemma, scan: Scan, pos: int, first: bool) -> int:
     elif role == "developer" and first:
         end = read_head(d, scan, body)
     else:
-        end = read_said(scan, role, body)
+        end = read_message_item(scan, role, body)
     if end == len(text):
         return end
     after = AFTER.match(text, end + len(END))
@@ -175,7 +175,7 @@ def close(scan: Scan, body: int, tokens: re.Pattern[str] = TURNS) -> int:
     return found.start()
 
 
-def read_said(scan: Scan, role: str, body: int) -> int:
+def read_message_item(scan: Scan, role: str, body: int) -> int:
     end = close(scan, body)
     at, words = scan.source.at(body), scan.source.text[body:end].strip()
     scan.messages.append(Message(role, texts_of(words, at), at=at))  # type: ignore[arg-type]
@@ -215,16 +215,16 @@ def read_model(scan: Scan, body: int) -> int:
     run: list[Block] = []
     for block in blocks:
         if isinstance(block, ToolResult):
-            add_said(scan, run)
+            add_text(scan, run)
             run = []
             scan.messages.append(Message("tool", (block,), at=block.at))
         else:
             run.append(block)
-    add_said(scan, run)
+    add_text(scan, run)
     return end
 
 
-def add_said(scan: Scan, run: list[Block]) -> None:
+def add_text(scan: Scan, run: list[Block]) -> None:
     if run:
         scan.messages.append(Message("assistant", tuple(run), at=run[0].at))
 

@@ -31,15 +31,15 @@ class Quoted(str):
 
 
 class Values:
-    """Writes values; ``at`` is where control tokens and what cannot be said are noted."""
+    """Writes values; ``at`` is where control tokens and what cannot be expressed are noted."""
 
-    __slots__ = ("at", "control", "home", "log", "out", "sorted")
+    __slots__ = ("at", "control", "log", "out", "same", "sorted")
 
-    def __init__(self, at: str, log: Ledger, home: bool) -> None:
+    def __init__(self, at: str, log: Ledger, same: bool) -> None:
         self.at = at
         self.log = log
-        self.home = home  # values of this dialect keep their order, and what its reader accepts
-        self.control = VALUE_TOKENS if home else CONTROL
+        self.same = same  # values of this dialect keep their order, and what its reader accepts
+        self.control = VALUE_TOKENS if same else CONTROL
         self.out: list[str] = []
         self.sorted = False  # keys came in another order
 
@@ -68,7 +68,7 @@ class Values:
 
     def write_object(self, value: dict[str, Json], depth: int, in_order: bool) -> None:
         out, mark = self.out, "{"
-        for key, item in value.items() if in_order or self.home else self.sort(value):
+        for key, item in value.items() if in_order or self.same else self.sort(value):
             out.append(mark)
             self.write_key(key)
             self.write(item, depth - 1, in_order)

@@ -100,19 +100,19 @@ def write_text(
     """A conversation; ``begun``: the model is to continue the last turn."""
     pieces: list[WrittenPiece] = []
     declared = declarations.write_declarations(d, tools, w)
-    count = leading(messages, w.home)
+    count = leading(messages, w.same)
     if count or declared:
         words = write_head(d, messages[:count], declared, w)
         if words is not None:
             pieces.append(WrittenPiece("head", words))
     rest = messages[count:]
-    write_turns(d, pieces, rest if w.home else d.results_in_order(rest, w.log), w)
+    write_turns(d, pieces, rest if w.same else d.results_in_order(rest, w.log), w)
     out = [d.bos]
     before: WrittenPiece | None = None
     for piece in pieces:
         out += (seam(before, piece), piece.text)
         before = piece
-    if not (begun and w.home):
+    if not (begun and w.same):
         out.append(seam(before, None))
     return "".join(out)
 
@@ -122,7 +122,7 @@ def header(kind: str) -> str:
 
 
 def seam(before: WrittenPiece | None, after: WrittenPiece | None) -> str:
-    """What stands between two pieces; a call, a response and the answer share a turn."""
+    """What stands between two pieces; a call, a response and the reply share a turn."""
     if before is None:
         return "" if after is None else header(after.kind)
     speaking = before.kind in ("assistant", "call", "tool")
@@ -158,7 +158,7 @@ def write_head(
     w: Writing,
 ) -> str | None:
     """The turn of the developer: the system prompt, a sentence, and the declarations."""
-    log, control = w.log, HEAD_TOKENS if w.home else CONTROL
+    log, control = w.log, HEAD_TOKENS if w.same else CONTROL
     texts: list[tuple[str, str]] = []
     after = ""
     for index, message in enumerate(messages):
@@ -173,12 +173,12 @@ def write_head(
             if (text := d.plain(block, log)) is None:
                 continue
             text = trim(d, text, block.at, log, control)
-            if w.home and declared and texts and not after:
+            if w.same and declared and texts and not after:
                 after = text  # where the second one was
             else:
                 texts.append((text, block.at))
     words = d.join_texts(texts, log)
-    if not w.home and messages and not words:
+    if not w.same and messages and not words:
         d.omit_message(messages[0], log)
         if not declared:
             return None
@@ -187,7 +187,7 @@ def write_head(
     usual = words
     if reading.TRIGGER not in words:
         usual = f"{words}\n{reading.TRIGGER}" if words else reading.TRIGGER
-    if not w.home:
+    if not w.same:
         note_trigger(d, words, usual, messages, log)
     return usual + declared + after
 
@@ -226,27 +226,27 @@ def write_turns(
                         names[block.id] = block.name
                 kind = (
                     reading.kind_of(message)
-                    if w.home
+                    if w.same
                     else "call"
                     if text.endswith(CALLED)
                     else "assistant"
                 )
             case "system":
-                if pieces and not w.home:
+                if pieces and not w.same:
                     why = f"{d.name} has one system prompt; written as `developer`"
                     w.log.approximated("message.role", message.at, why)
-                kind, text = "developer", write_said(d, message, w)
+                kind, text = "developer", write_spoken(d, message, w)
             case role:
-                kind, text = role, write_said(d, message, w)
-        if text or w.home:
+                kind, text = role, write_spoken(d, message, w)
+        if text or w.same:
             pieces.append(WrittenPiece(kind, text))
         else:
             d.omit_message(message, w.log)
 
 
-def write_said(d: FunctionGemma, message: Message, w: Writing) -> str:
+def write_spoken(d: FunctionGemma, message: Message, w: Writing) -> str:
     """The words of the user, or of the developer in between."""
-    control = TURN_TOKENS if w.home else CONTROL
+    control = TURN_TOKENS if w.same else CONTROL
     texts = [
         (trim(d, text, block.at, w.log, control), block.at)
         for block in message.content
@@ -264,26 +264,26 @@ def trim(d: FunctionGemma, text: str, at: str, log: Ledger, control: re.Pattern[
 
 
 def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
-    """Text, then calls; at home, in the order in which they were said."""
-    control = SAID_TOKENS if w.home else CONTROL
+    """Text, then calls; in the same dialect, in the order in which they were written."""
+    control = SAID_TOKENS if w.same else CONTROL
     texts: list[tuple[str, str]] = []
     out: list[str] = []
     for block in message.content:
         if isinstance(block, ToolCall):
-            if texts and w.home:
+            if texts and w.same:
                 out.append(d.join_texts(texts, w.log))
                 texts = []
             out.append(write_call(d, block, w))
         elif (text := d.plain(block, w.log)) is not None:
             texts.append((trim(d, text, block.at, w.log, control), block.at))
-    if texts and w.home:
+    if texts and w.same:
         return "".join(out) + d.join_texts(texts, w.log)
     return d.join_texts(texts, w.log) + "".join(out) if texts else "".join(out)
 
 
 def write_call(d: FunctionGemma, call: ToolCall, w: Writing) -> str:
     d.lose_call(call, w)
-    values = Values(call.at, w.log, w.home)
+    values = Values(call.at, w.log, w.same)
     values.out += (CALL, "call:", w.tool_name(call.name, call.at))
     custom = call.kind == "custom"
     values.write({"input": call.arguments} if custom else object_of(call, w.log))
@@ -318,7 +318,7 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
             f"{d.name} requires the tool name of a result; written as {name!r}",
         )
     d.lose(result.extras, result.at, log)
-    values = Values(result.at, log, w.home)
+    values = Values(result.at, log, w.same)
     values.out += (RESPOND, "response:", w.tool_name(name, result.at))
     texts = [
         (text, block.at) for block in result.content if (text := d.plain(block, w.log)) is not None
@@ -334,7 +334,7 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
 def value_of(d: FunctionGemma, result: ToolResult, text: str | None, w: Writing) -> dict[str, Json]:
     """A result as an object: its own, or its text as the only ``value``."""
     if text is not None and not result.is_error and (found := object_in(text)) is not None:
-        if not w.home and (encode(found) != text.encode() or is_unsorted(found)):
+        if not w.same and (encode(found) != text.encode() or is_unsorted(found)):
             why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
             w.log.approximated("tool_result", result.at, why)
         return found
@@ -342,11 +342,11 @@ def value_of(d: FunctionGemma, result: ToolResult, text: str | None, w: Writing)
     return {} if text is None else {"value": text}
 
 
-def leading(messages: Sequence[Message], home: bool) -> int:
+def leading(messages: Sequence[Message], same: bool) -> int:
     """How many messages make up the system prompt."""
     count = 0
     for message in messages:
-        if message.role not in LEADING or (home and (count or message.role != "system")):
+        if message.role not in LEADING or (same and (count or message.role != "system")):
             break
         count += 1
     return count

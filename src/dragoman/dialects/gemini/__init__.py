@@ -199,10 +199,10 @@ class Gemini(Ruled):
 
         return GeminiReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import GeminiWriter
 
-        return GeminiWriter(self, log, home)
+        return GeminiWriter(self, log, same)
 
 
 DIALECT = Gemini()

@@ -1,7 +1,7 @@
 """Citations of the Gemini API: they stand beside the content, and point into it by bytes.
 
 Where the tree's citations say all that ``groundingMetadata`` says, it is made of them again; where
-it says more (what was searched for, how sure it is), it is kept whole, and said again at home.
+it says more (what was searched for, how sure it is), it is kept whole for the same dialect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...model import Block, Citation, Json, Reasoning, Text
 
 
 def cited(blocks: list[Block], doc: dict[str, Json], at: str) -> tuple[list[Block], bool]:
-    """The blocks with their citations, and whether these are all that was said of them."""
+    """The blocks with their citations, and whether these are all that was written of them."""
     grounding, licences = doc.get("groundingMetadata"), doc.get("citationMetadata")
     found: dict[int, list[Citation]] = {}
     if grounding.__class__ is dict:
@@ -95,7 +95,7 @@ def _place(blocks: list[Block], segment: dict[str, Json]) -> tuple[int, tuple[in
 def _read_licences(
     blocks: list[Block], doc: dict[str, Json], at: str, found: dict[int, list[Citation]]
 ) -> None:
-    """What the answer recites: ``citations`` at Vertex, ``citationSources`` elsewhere."""
+    """What the reply recites: ``citations`` at Vertex, ``citationSources`` elsewhere."""
     for key in ("citations", "citationSources"):
         listed = doc.get(key)
         for number, item in enumerate(listed if listed.__class__ is list else ()):

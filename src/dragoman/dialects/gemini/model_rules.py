@@ -30,11 +30,11 @@ def model(page: Page) -> Problems:
 
 
 def thinking(config: object, at: str, facts: Facts) -> Problems:
-    said, where = look(config, "thinkingConfig", at)
-    budget, place = look(said, "thinkingBudget", where)
+    written, where = look(config, "thinkingConfig", at)
+    budget, place = look(written, "thinkingBudget", where)
     if budget.__class__ is int:
         yield from budgets(budget, place, facts)
-    level, place = look(said, "thinkingLevel", where)
+    level, place = look(written, "thinkingLevel", where)
     word = (string(level) or "").lower()
     if facts.efforts and word and word not in facts.efforts and "unspecified" not in word:
         message = f"Thinking level {level} is not supported for this model."

@@ -1,4 +1,4 @@
-"""Results of tools and their calls: which answers which, and in what order.
+"""Results of tools and their calls: which replies which, and in what order.
 
 The API pairs the one with the other by their number and, where there are no ids, by their order:
 "Please ensure that the number of function response parts is equal to the number of function call
@@ -32,17 +32,17 @@ def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
 def is_settled(messages: Sequence[Message]) -> bool:
     """Whether all results come one by one in the order of all calls, as usual."""
     calls: list[str | None] = []
-    answered: list[str | None] = []
+    replied: list[str | None] = []
     for message in messages:
         role = message.role
         if role == "tool":
             for block in message.content:
-                answered.append(block.call_id if block.__class__ is ToolResult else None)
+                replied.append(block.call_id if block.__class__ is ToolResult else None)
         elif role == "assistant":
             for block in message.content:
                 if block.__class__ is ToolCall:
                     calls.append(block.id)
-    return answered == calls[: len(answered)] and None not in answered
+    return replied == calls[: len(replied)] and None not in replied
 
 
 def runs_of(places: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -72,7 +72,7 @@ def in_order(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
 
 
 def calls_before(messages: Sequence[Message], start: int) -> list[ToolCall]:
-    """The calls of the turn that results answer."""
+    """The calls of the turn that results reply."""
     first = start
     while first and messages[first - 1].role == "assistant":
         first -= 1
@@ -80,19 +80,19 @@ def calls_before(messages: Sequence[Message], start: int) -> list[ToolCall]:
 
 
 def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequence[Message]:
-    """Results in the order of the calls; those that answer none of them stay where they are."""
+    """Results in the order of the calls; those that reply none of them stay where they are."""
     waiting: dict[tuple[str | None, str | None], deque[int]] = {}
     for number, call in enumerate(calls):
         waiting.setdefault(key_of(call.id, call.name), deque()).append(number)
-    answered: list[int | None] = []
+    replied: list[int | None] = []
     for message in run:
         result = message.content[0] if message.content else None
         found = None
         if isinstance(result, ToolResult):
             found = waiting.get(key_of(result.call_id, result.name))
-        answered.append(found.popleft() if found else None)
-    places = [place for place, number in enumerate(answered) if number is not None]
-    wanted = sorted(places, key=lambda place: answered[place] or 0)
+        replied.append(found.popleft() if found else None)
+    places = [place for place, number in enumerate(replied) if number is not None]
+    wanted = sorted(places, key=lambda place: replied[place] or 0)
     if wanted == places:
         return run
     out = list(run)
@@ -105,7 +105,7 @@ def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequ
 
 
 def key_of(call_id: str | None, name: str | None) -> tuple[str | None, str | None]:
-    """By what a result is known to answer a call: its id, or its name where it has none."""
+    """By what a result is known to reply a call: its id, or its name where it has none."""
     return call_id, name if call_id is None else None
 
 
@@ -120,7 +120,7 @@ def is_odd(block: Block, called: Mapping[str, str]) -> bool:
 
 
 def pairs_of(messages: Sequence[Message]) -> dict[str, ToolCall]:
-    """The calls that results answer, by the places of the results."""
+    """The calls that results reply, by the places of the results."""
     found: dict[str, ToolCall] = {}
     calls: list[ToolCall] = []
     results: list[ToolResult] = []
@@ -138,7 +138,7 @@ def pairs_of(messages: Sequence[Message]) -> dict[str, ToolCall]:
 
 
 def pair(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> dict[str, ToolCall]:
-    """Which call of a turn each result answers: by id, by name, and those that are left by place.
+    """Which call of a turn each result replies: by id, by name, and those that are left by place.
 
     Where both have ids, and others, they are not of a pair.
     """

@@ -23,7 +23,7 @@ from ...core.reading import (
     tokens,
 )
 from ...core.turns import HOISTED
-from ...core.writing import Writing, home_only, joined, json_of
+from ...core.writing import Writing, joined, json_of, same_only
 from ...dialect import NOTHING, Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -122,7 +122,7 @@ def read_parts(
 
 def write_parts(d: Gemini, blocks: Sequence[Block], w: Writing, called: Called) -> list[Json]:
     out: list[Json] = []
-    home, log, staying = w.home, w.log, w.names.staying
+    same, log, staying = w.same, w.log, w.names.staying
     for block in blocks:
         extras = block.extras
         # The usual shapes, most blocks by far: nothing to them that could get lost.
@@ -140,7 +140,7 @@ def write_parts(d: Gemini, blocks: Sequence[Block], w: Writing, called: Called) 
             call_id, name = block.id, block.name
             if (
                 call_id is not None
-                and (name in staying or home)
+                and (name in staying or same)
                 and block.kind == "function"
                 and block.arguments
                 and block.cache is None
@@ -163,22 +163,22 @@ def read_results(docs: list[Json], at: str, called: Called) -> list[Message] | N
     for index, doc in enumerate(docs):
         try:  # what has keys is an object: of JSON, there is nothing else
             result = doc["functionResponse"]
-            call_id, name, answer = result.get("id"), result["name"], result["response"]
-            said = answer["output"]
+            call_id, name, reply = result.get("id"), result["name"], result["response"]
+            stated = reply["output"]
         except (KeyError, TypeError, AttributeError):
             return None
-        if name.__class__ is not str or said.__class__ is not str:
+        if name.__class__ is not str or stated.__class__ is not str:
             return None
         if call_id.__class__ is not str and "id" in result:
             return None
-        if not (PLAIN_ANSWERING(doc) and PLAIN_RESULT(result) and PLAIN_ANSWER(answer)):
+        if not (PLAIN_ANSWERING(doc) and PLAIN_RESULT(result) and PLAIN_ANSWER(reply)):
             return None
         if call_id is not None and called.get(call_id) == name:
             name = None
         elif called or call_id is not None:
             return None  # not as its call is: see pairing
         where = at + token[index]
-        text = Text(said, at=where + ANSWER)
+        text = Text(stated, at=where + ANSWER)
         result = ToolResult(call_id, (text,), None, name, at=where)
         out.append(Message("tool", (result,), at=where))
     return out
@@ -211,7 +211,7 @@ def write_part(d: Gemini, block: Block, w: Writing, called: Called) -> list[Json
             return write_reasoning(d, block, w)
         case Media():
             return [write_media(d, block, w)]
-        case Hosted() | Raw() if d.is_home(block.dialect):
+        case Hosted() | Raw() if d.is_same(block.dialect):
             return [block.payload]
         case _:
             d.omit(block, w.log)
@@ -220,7 +220,7 @@ def write_part(d: Gemini, block: Block, w: Writing, called: Called) -> list[Json
 
 def emit(d: Gemini, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
     """The rest of an object whose key was in snake_case is under that key."""
-    if (extras := node.extras) is not None and d.is_home(extras.dialect):
+    if (extras := node.extras) is not None and d.is_same(extras.dialect):
         for key in extras.inner:
             if key in CAMEL and CAMEL[key] in out:
                 out[key] = out.pop(CAMEL[key])
@@ -232,7 +232,7 @@ def finish(d: Gemini, out: dict[str, Json], block: Block, w: Writing) -> dict[st
     extras = block.extras
     if extras is None:
         return out
-    if extras.signature is not None and home_only(d, extras.signature.issuer):
+    if extras.signature is not None and same_only(d, extras.signature.issuer):
         out["thoughtSignature"] = extras.signature.data
         block = replace(block, extras=replace(extras, signature=None))
     return emit(d, out, block, w.log)
@@ -312,7 +312,7 @@ def write_call(d: Gemini, call: ToolCall, w: Writing, called: Called) -> Json:
 
 
 def read_result(d: Gemini, doc: dict[str, Json], at: str, called: Called) -> ToolResult:
-    """The answer of a tool. Its name says nothing new where the call is known by its id."""
+    """The reply of a tool. Its name says nothing new where the call is known by its id."""
     key = own_key(doc, "functionResponse")
     where = f"{at}/{key}"
     result = as_dict(doc[key], where)
@@ -328,21 +328,21 @@ def read_result(d: Gemini, doc: dict[str, Json], at: str, called: Called) -> Too
 
 
 def write_result(d: Gemini, result: ToolResult, w: Writing, called: Called) -> Json:
-    call_id, said, extras = result.call_id, result.content, result.extras
+    call_id, written, extras = result.call_id, result.content, result.extras
     if (
         call_id in called
         and (extras is None or d.is_mute(extras))
         and not result.is_error
         and result.name is None
         and result.cache is None
-        and len(said) == 1
-        and (text := said[0]).__class__ is Text
+        and len(written) == 1
+        and (text := written[0]).__class__ is Text
         and text.extras is None
         and text.cache is None
         and not text.citations
     ):  # the usual shape
-        answer = {"output": text.text}
-        usual = {"id": call_id, "name": called[call_id], "response": answer}
+        reply = {"output": text.text}
+        usual = {"id": call_id, "name": called[call_id], "response": reply}
         return {"functionResponse": usual}
     inner: dict[str, Json] = {}
     if call_id is not None:
@@ -350,7 +350,7 @@ def write_result(d: Gemini, result: ToolResult, w: Writing, called: Called) -> J
     if (name := result_name(d, result, called, w)) is not None:
         inner["name"] = name
     texts, parts = split_result(d, result, w)
-    if parts and isinstance(w, Saying) and w.hoists and (call_id is not None or not w.home):
+    if parts and isinstance(w, Saying) and w.hoists and (call_id is not None or not w.same):
         hoist(result, parts, w)
         parts = []
     write_answer(d, inner, result, texts, w)
@@ -365,11 +365,11 @@ def result_name(d: Gemini, result: ToolResult, called: Called, w: Writing) -> st
     known = None if result.call_id is None else called.get(result.call_id)
     if result.name is not None:
         name = w.tool_name(result.name, result.at)
-        if name == known and not w.home:
+        if name == known and not w.same:
             why = f"{d.name} has no name of a result beside the name of its call"
             w.log.approximated("tool_result.name", result.at, why)
         return name
-    if known is not None or w.home:
+    if known is not None or w.same:
         return known
     if result.call_id is None and called:
         why = f"{d.name} requires the call of a result; the next one is taken"
@@ -392,7 +392,7 @@ def split_result(d: Gemini, result: ToolResult, w: Writing) -> tuple[list[Text],
         elif isinstance(block, Media):
             if (part := write_media(d, block, w)) is not None:
                 parts.append(part)
-        elif isinstance(block, Raw | Hosted) and d.is_home(block.dialect):
+        elif isinstance(block, Raw | Hosted) and d.is_same(block.dialect):
             parts.append(block.payload)
     return texts, parts
 
@@ -436,13 +436,13 @@ def write_answer(
             d.join_text(text.at, w.log)
         d.lose(text.extras, text.at, w.log)
         words.append(text.text)
-    said = "\n\n".join(words)
+    written = "\n\n".join(words)
     if result.is_error:
-        if not words and not w.home:
+        if not words and not w.same:
             d.add_text(result.at, w.log)
-        inner["response"] = {"error": said}
+        inner["response"] = {"error": written}
     else:
-        inner["response"] = {"output": said} if words else {}
+        inner["response"] = {"output": written} if words else {}
 
 
 def read_data(d: Gemini, doc: dict[str, Json], at: str) -> Block:
@@ -486,7 +486,7 @@ def read_file(d: Gemini, doc: dict[str, Json], at: str) -> Block:
 
 
 def write_media(d: Gemini, block: Media, w: Writing) -> Json:
-    if not w.home and fitting.kind_again(block.source) != block.kind:
+    if not w.same and fitting.kind_again(block.source) != block.kind:
         why = f"without a type, {d.name} does not know it as {block.kind} input"
         w.log.approximated("media.type", block.at, why)
     source = block.source

@@ -113,7 +113,7 @@ def read_request(d: Gemini, doc: Json) -> Request:
     if (listed := doc.get("tools")) is not None:
         tools = read_tool_list(d, listed, "/tools")
         custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
-    messages = read_said(d, doc, custom)
+    messages = read_conversation(d, doc, custom)
     choice, taken = None, TAKEN
     config, where = pick_dict(doc, "toolConfig", "")
     if config is not None:
@@ -124,7 +124,7 @@ def read_request(d: Gemini, doc: Json) -> Request:
             choice, taken = None, TAKEN - {where[1:]}
     params, extras = read_usual_params(doc), None
     if params is None or taken is not TAKEN:
-        spelling: dict[str, Json] = {}  # that nothing is stored may be said, or go unsaid
+        spelling: dict[str, Json] = {}  # that nothing is stored may be written, or go unsaid
         params, partly = read_params(d, doc, spelling)
         extras = d.keep(doc, taken, spelling, partly=partly)
     return Request(
@@ -153,7 +153,7 @@ def write_request(d: Gemini, tree: Request, log: Ledger) -> Json:
     system, contents = turns.write_conversation(d, tree.messages, w)
     if system is not None:
         out["systemInstruction"] = system
-    if not (contents or w.home):
+    if not (contents or w.same):
         # "contents is not specified"
         d.add_user_turn(tree.at, log)
         contents = [{"role": "user", "parts": [{"text": SILENCE}]}]
@@ -163,7 +163,7 @@ def write_request(d: Gemini, tree: Request, log: Ledger) -> Json:
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree, w)
     params = tree.params
-    if params.output is not None and "tools" in out and not w.home:
+    if params.output is not None and "tools" in out and not w.same:
         params = fit_output(tree, facts, log)
     write_params(d, out, params, {} if tree.extras is None else d.spelling(tree), w)
     return out if tree.extras is None else parts.emit(d, out, tree, log)
@@ -178,7 +178,7 @@ def fit_model(d: Gemini, tree: Request, log: Ledger) -> Request:
 
 
 def fit_output(tree: Request, facts: Facts, log: Ledger) -> Params:
-    """The parameters, without a form of the answer where the model takes none beside tools."""
+    """The parameters, without a form of the reply where the model takes none beside tools."""
     params, choice = tree.params, tree.tool_choice
     form = params.output
     assert form is not None
@@ -206,7 +206,7 @@ def read_messages(d: Gemini, doc: Json) -> History:
     if doc.__class__ is list:
         return History(tuple(turns.read_contents(d, doc, "")), dialect=d.name)
     doc = as_dict(doc, "")
-    messages = read_said(d, doc, NOBODY)
+    messages = read_conversation(d, doc, NOBODY)
     extras = d.keep(doc, both("contents", "systemInstruction"))
     return History(tuple(messages), dialect=d.name, extras=extras)
 
@@ -223,11 +223,11 @@ def write_messages(d: Gemini, tree: History, log: Ledger) -> Json:
 def write_request_choice(d: Gemini, out: dict[str, Json], tree: Request, w: Writing) -> None:
     choice = tree.tool_choice
     assert choice is not None
-    if w.home or choice.mode is not None:
+    if w.same or choice.mode is not None:
         out["toolConfig"] = write_choice(d, choice, w)
 
 
-def read_said(d: Gemini, doc: dict[str, Json], custom: frozenset[str]) -> list[Message]:
+def read_conversation(d: Gemini, doc: dict[str, Json], custom: frozenset[str]) -> list[Message]:
     """The system instruction and the contents."""
     messages = turns.read_contents(d, need_list(doc, "contents", ""), "/contents", custom)
     system, where = pick_dict(doc, "systemInstruction", "")
@@ -270,7 +270,7 @@ def write_params(
 def read_config(
     d: Gemini, config: dict[str, Json], at: str, given: dict[str, Json], ats: dict[str, str]
 ) -> frozenset[str]:
-    """``generationConfig``; gives the keys that say what the answer must look like."""
+    """``generationConfig``; gives the keys that say what the reply must look like."""
     given |= CONFIG_FIELDS.read(config, ats, {}, set(), at=at)
     top_k, key = pick(config, "topK")
     if top_k is not None:
@@ -315,12 +315,12 @@ def write_thinking(d: Gemini, config: dict[str, Json], thinking: Thinking, w: Sa
     if thinking.display is not None:
         out["includeThoughts"] = thinking.display != "omitted"
     out = parts.emit(d, out, thinking, w.log)
-    if out or w.home:
+    if out or w.same:
         config["thinkingConfig"] = out
 
 
 def read_output(config: dict[str, Json], at: str, given: dict[str, Json]) -> frozenset[str]:
-    """The type of the answer and its schema, in one of two forms."""
+    """The type of the reply and its schema, in one of two forms."""
     kind, kind_key = pick(config, "responseMimeType")
     if kind is not None:
         as_str(kind, f"{at}/{kind_key}")
@@ -344,13 +344,13 @@ def read_output(config: dict[str, Json], at: str, given: dict[str, Json]) -> fro
 def write_output(d: Gemini, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
     d.lose(form.extras, form.at, w.log)
     if form.kind == "text":
-        if w.home:
+        if w.same:
             config["responseMimeType"] = "text/plain"
         return
     config["responseMimeType"] = "application/json"
     if form.kind == "json":
         return
-    if w.home:
+    if w.same:
         config["responseJsonSchema"] = form.schema
     elif w.own:
         config["responseSchema"] = schemas.openapi(form.schema).told(form, w.log)

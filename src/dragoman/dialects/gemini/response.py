@@ -1,4 +1,4 @@
-"""Answers and errors of the Gemini API, both ways."""
+"""Replies and errors of the Gemini API, both ways."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STOPS = Stops(
         "IMAGE_RECITATION": "filter",
         "MODEL_ARMOR": "filter",
         "CONTINUATION": "pause",
-        # The model went wrong, and what it said is no answer: it must not look like one elsewhere.
+        # The model went wrong, and what it said is no reply: it must not look like one elsewhere.
         "MALFORMED_FUNCTION_CALL": "error",
         "UNEXPECTED_TOOL_CALL": "error",
         "TOO_MANY_TOOL_CALLS": "error",
@@ -107,7 +107,7 @@ STATUSES: dict[ErrorKind, str] = {
     "timeout": "DEADLINE_EXCEEDED",
     "other": "UNKNOWN",
 }
-# The API writes camelCase; what Google's client for Python stores of an answer is snake_case.
+# The API writes camelCase; what Google's client for Python stores of a reply is snake_case.
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 # https://ai.google.dev/api/generate-content#UsageMetadata: cached tokens are among those of the
@@ -169,10 +169,10 @@ def read_response(d: Gemini, doc: Json) -> Response:
 
 
 def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
-    w = turns.writing(d, log, tree.dialect, answer=True)
+    w = turns.writing(d, log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     candidates = tree.candidates
-    if not candidates and not w.home:
+    if not candidates and not w.same:
         candidates = (Candidate(Message("assistant", at=tree.at), at=tree.at),)
     if not is_blocked(d, tree):
         out["candidates"] = [
@@ -196,7 +196,7 @@ def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
 
 def is_blocked(d: Gemini, tree: Response) -> bool:
     """Whether the only candidate says what the fields say: that the prompt was blocked."""
-    if tree.extras is None or not d.is_home(tree.extras.dialect):
+    if tree.extras is None or not d.is_same(tree.extras.dialect):
         return False
     blocked = read_block(d, tree.extras.fields)
     return any(
@@ -206,7 +206,7 @@ def is_blocked(d: Gemini, tree: Response) -> bool:
 
 
 def read_block(d: Gemini, doc: dict[str, Json]) -> tuple[Candidate, ...]:
-    """A prompt that was blocked has no answer; elsewhere, it has one that was filtered."""
+    """A prompt that was blocked has no reply; elsewhere, it has one that was filtered."""
     feedback, at = pick_dict(doc, "promptFeedback", "")
     word = None if feedback is None else pick_str(feedback, "blockReason", at)
     if word is None:
@@ -244,13 +244,13 @@ def write_candidate(d: Gemini, candidate: Candidate, index: int, w: Writing) -> 
 
 def has_grounding(d: Gemini, extras: Extras | None) -> bool:
     """Whether all that is cited was kept, as it says more than the citations do."""
-    if extras is None or not d.is_home(extras.dialect):
+    if extras is None or not d.is_same(extras.dialect):
         return False
     return not extras.fields.keys().isdisjoint(("groundingMetadata", "citationMetadata"))
 
 
 def write_answer_content(d: Gemini, message: Message, w: Writing) -> tuple[Json, Json | None]:
-    """The content of an answer, and what it cites, which stands beside it."""
+    """The content of a reply, and what it cites, which stands beside it."""
     parts: list[Json] = []
     placed: list[tuple[int, Block]] = []
     for block in message.content:
@@ -276,7 +276,7 @@ def write_stop(d: Gemini, out: dict[str, Json], candidate: Candidate, w: Writing
     stop, word = candidate.stop, d.stop_word(candidate, w)
     if word is not None:
         out["finishReason"] = word
-    if stop is not None and stop.detail is not None and d.is_home(stop.dialect):
+    if stop is not None and stop.detail is not None and d.is_same(stop.dialect):
         out["finishMessage"] = stop.detail
 
 
@@ -301,7 +301,7 @@ def with_total(usage: Usage, total: Json) -> Usage:
 
 def write_counts(d: Gemini, usage: Usage, w: Writing) -> Json:
     out, extras = d.counts.write(d, usage, w), usage.extras
-    if w.home and extras is not None and "promptTokenCount" in out:
+    if w.same and extras is not None and "promptTokenCount" in out:
         out["promptTokenCount"] -= pick(extras.fields, TOOL_COUNT)[0] or 0
     return emit(d, out, usage, w.log)
 
@@ -333,9 +333,9 @@ def read_error(d: Gemini, doc: Json) -> Failure:
 
 
 def write_error(d: Gemini, tree: Failure, log: Ledger) -> Json:
-    home = d.is_home(tree.dialect)
+    same = d.is_same(tree.dialect)
     status = tree.type
-    if not home:
+    if not same:
         status = STATUSES[tree.kind]
         if ERRORS[status][1] != tree.kind:
             note_error_type(tree, status, log)

@@ -2,7 +2,7 @@
 
 Contents of one role that follow each other are one turn. Of the rules of some models only, those
 are here whose models the name tells: Gemini 3 wants its signatures back, and what came before it
-takes no demanded form of the answer beside tools. That Vertex AI refuses empty texts is not: the
+takes no demanded form of the reply beside tools. That Vertex AI refuses empty texts is not: the
 address is not known here.
 """
 
@@ -139,11 +139,11 @@ def stops(page: Page) -> Problems:
 
 def thinking(page: Page) -> Problems:
     at, config = config_of(page)
-    said, where = look(config, "thinkingConfig", at)
-    if None not in (look(said, "thinkingBudget", "")[0], look(said, "thinkingLevel", "")[0]):
+    written, where = look(config, "thinkingConfig", at)
+    if None not in (look(written, "thinkingBudget", "")[0], look(written, "thinkingLevel", "")[0]):
         message = "You can only set only one of thinking budget and thinking level."
         yield Problem("thinking", where, message)
-    level, place = look(said, "thinkingLevel", where)
+    level, place = look(written, "thinkingLevel", where)
     if level is not None and page.facts(VENDOR).efforts == ():
         yield Problem("thinking", place, "thinking_level is not supported by this model.")
 
@@ -226,15 +226,15 @@ def turns(page: Page) -> Problems:
 def turns_of(page: Page) -> Iterator[tuple[bool, str, list[Placed]]]:
     """The turns: whether the model's, where it begins, and the parts of all its contents."""
     is_model, start = False, ""
-    said: list[Placed] = []
+    written: list[Placed] = []
     for at, content in page.messages:
         if start and (content.get("role") == "model") is not is_model:
-            yield is_model, start, said
-            start, said = "", []
+            yield is_model, start, written
+            start, written = "", []
         is_model, start = content.get("role") == "model", start or at
-        said += parts_of(at, content)
+        written += parts_of(at, content)
     if start:
-        yield is_model, start, said
+        yield is_model, start, written
 
 
 def pairing(page: Page) -> Problems:
@@ -266,15 +266,15 @@ def unanswered(calls: list[Placed], results: list[Placed]) -> Problems:
     if len(results) >= len(calls):
         return
     made = [ToolCall(*named_in(part, "functionCall", at), at=at) for at, part in calls]
-    said = [
+    written = [
         ToolResult(call_id, name=name, at=at)
         for at, part in results
         for call_id, name in [named_in(part, "functionResponse", at)]
     ]
-    found = pair(made, said)
-    answered = {call.at for call in found.values()}
-    left = [call for call in made if call.at not in answered]
-    for call in left[len(said) - len(found) :]:  # the others take those that come first
+    found = pair(made, written)
+    replied = {call.at for call in found.values()}
+    left = [call for call in made if call.at not in replied]
+    for call in left[len(written) - len(found) :]:  # the others take those that come first
         message = (
             "Please ensure that the number of function response parts is equal to the number of "
             "function call parts of the function call turn."
@@ -311,8 +311,8 @@ def result_media(page: Page) -> Problems:
         return
     for at, content in page.messages:
         for where, part in those(parts_of(at, content), "functionResponse"):
-            said, inner = look(part, "functionResponse", where)
-            if said.get("parts"):
+            written, inner = look(part, "functionResponse", where)
+            if written.get("parts"):
                 message = "media in a function response require Gemini 3 or later"
                 yield Problem("result-media", f"{inner}/parts", message)
 

@@ -32,13 +32,13 @@ class Saying(Writing):
 
     @property
     def own(self) -> bool:
-        """Whether schemas are said in the API's own form."""
+        """Whether schemas are written in the API's own form."""
         return self.facts.schemas == "own"
 
     def look_at(self, tools: tuple[Tool, ...]) -> None:
         """One look at all schemas is much quicker than one at each."""
         found = (tool.schema for tool in tools)
-        self.plain = not self.home and not self.own and schemas.is_plain(*found)
+        self.plain = not self.same and not self.own and schemas.is_plain(*found)
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:

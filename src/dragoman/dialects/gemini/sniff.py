@@ -110,7 +110,7 @@ def weigh_contents(e: Evidence, contents: list[Json]) -> None:
 
 
 def is_answer(doc: dict[str, Json]) -> bool:
-    """Candidates, or what is said where there are none."""
+    """Candidates, or what is written where there are none."""
     if is_list_of_objects(doc.get("candidates")):
         return True
     return ("usageMetadata" in doc and "candidates" in doc) or is_blocked(doc)

@@ -1,14 +1,14 @@
 """Reading the stream of the Gemini API.
 
 Each chunk is a response of its own that holds what is new: more text, or whole parts. Nothing marks
-where a text ends, and nothing but the end of the bytes the end of the stream; an answer is whole
-when every candidate has said why it ended.
+where a text ends, and nothing but the end of the bytes the end of the stream; a reply is whole
+when every candidate has written why it ended.
 
 Writing the stream of the Gemini API.
 
 Each chunk is a response that holds what is new. Text and reasoning are sent as they come; all else
-is said whole. Nothing tells one text from the next but the chunk that holds the end of the one and
-the beginning of the other, so blocks are said one after the other.
+is written whole. Nothing tells a text from the next but the chunk that holds the end of the one and
+the beginning of the other, so blocks are written one after the other.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ...core.reading import UNREADABLE, as_dict, encode, maybe_dict, maybe_list
-from ...core.writing import home_only
+from ...core.writing import same_only
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall, ToolResult
-from ...streams.base import Keys, Said, StreamReader, StreamWriter
+from ...streams.base import Keys, Received, StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Open, Pieces, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.splicing import Splice, between, silent
@@ -79,27 +79,27 @@ decode_usual = msgspec.json.Decoder(GeminiUsual).decode
 class GeminiPart:
     """A part while it arrives."""
 
-    __slots__ = ("doc", "index", "open", "said")
+    __slots__ = ("doc", "index", "open", "received")
 
     def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
         self.doc = doc
         self.index = index
         self.open = True
-        self.said: Said | None = None
+        self.received: Received | None = None
         if is_plain(doc):
-            self.said = Said(whole)
-            self.said.add(doc["text"])
+            self.received = Received(whole)
+            self.received.add(doc["text"])
 
     def takes(self, doc: dict[str, Json]) -> bool:
         """Whether a part goes on with this one."""
-        if not self.open or self.said is None:
+        if not self.open or self.received is None:
             return False
         if bool(doc.get("thought")) != bool(self.doc.get("thought")):
             return False
         return is_plain(doc) or signatures(doc)
 
     def document(self) -> dict[str, Json]:
-        return self.doc if self.said is None else {**self.doc, "text": str(self.said)}
+        return self.doc if self.received is None else {**self.doc, "text": str(self.received)}
 
 
 class GeminiVoice:
@@ -138,10 +138,10 @@ class GeminiReader(StreamReader):
             except UNREADABLE:
                 return self.chunk(frame)
             part = self.going_on(usual)
-            if part is not None and part.said is not None:
+            if part is not None and part.received is not None:
                 text = usual.candidates[0].content.parts[0].text
-                part.said.add(text)
-                self.sink = part.said.add
+                part.received.add(text)
+                self.sink = part.received.add
                 return (Delta(part.index, text),) if text else ()
         return self.chunk(frame)
 
@@ -165,7 +165,7 @@ class GeminiReader(StreamReader):
             return None
         part = voice.parts[-1]
         reasoning = candidate.content.parts[0].thought
-        if not part.open or part.said is None or bool(part.doc.get("thought")) is not reasoning:
+        if not part.open or part.received is None or bool(part.doc.get("thought")) is not reasoning:
             return None
         if usual.usage_metadata is not UNSET:
             if "usageMetadata" not in head:
@@ -193,7 +193,7 @@ class GeminiReader(StreamReader):
         return events
 
     def introduce(self) -> Event:
-        """What is known of an answer when it begins to speak: chunks before that may not know."""
+        """What is known of a reply when it begins to speak: chunks before that may not know."""
         assert self.head is not None
         known = {key: self.head[key] for key in HEAD if key in self.head}
         tree = response.read_response(self.dialect, known)
@@ -237,9 +237,9 @@ class GeminiReader(StreamReader):
             doc = whole
         last = voice.parts[-1] if voice.parts else None
         if last is not None and first and last.takes(doc):
-            assert last.said is not None
+            assert last.received is not None
             text = doc["text"]
-            last.said.add(text)
+            last.received.add(text)
             if text:
                 events.append(Delta(last.index, text))
             if not is_plain(doc):
@@ -254,7 +254,7 @@ class GeminiReader(StreamReader):
         voice.parts.append(part)
         events.append(Open(part.index, hollow(block), voice.number))
         events += deltas(part.index, block)
-        if part.said is None:
+        if part.received is None:
             self.shut(part, events)
 
     def gather(self, doc: dict[str, Json], voice: GeminiVoice) -> dict[str, Json] | None:
@@ -316,7 +316,7 @@ class GeminiReader(StreamReader):
         return (*events, End(tree))
 
     def cite(self, part: GeminiPart, block: Block, events: list[Event]) -> None:
-        """What a text cites is known when all has been said."""
+        """What a text cites is known when all has been written."""
         if not isinstance(block, Text) or not block.citations:
             return
         events += [Cite(part.index, cite) for cite in block.citations]
@@ -351,7 +351,7 @@ def signatures(doc: dict[str, Json]) -> bool:
 
 
 def deltas(index: int, block: Block) -> list[Event]:
-    """What is said in a part that has just come."""
+    """What is written in a part that has just come."""
     if isinstance(block, Text):
         return [Delta(index, block.text)] if block.text else []
     if isinstance(block, ToolCall):
@@ -371,11 +371,11 @@ class GeminiSpoken:
     def __init__(self, event: Open, flows: bool) -> None:
         self.number = event.candidate
         self.pieces = Pieces(event)
-        self.flows = flows  # it is said as it comes
+        self.flows = flows  # it is written as it comes
         self.reasoning = isinstance(event.block, Reasoning)
         self.waiting: list[Delta] = []  # what came while others spoke
         self.signature: str | None = None
-        self.said: tuple[str, int] | None = None  # the place that was said last
+        self.received: tuple[str, int] | None = None  # the place that was written last
         self.head = self.tail = b""  # what stands around more of the same
         self.place = -1  # which of the parts it is
         self.start, self.length = "", 0  # how its text begins, and how long it is
@@ -388,15 +388,15 @@ class GeminiSpoken:
 class GeminiWriter(StreamWriter):
     dialect: Gemini
 
-    def __init__(self, dialect: Gemini, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = turns.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+    def __init__(self, dialect: Gemini, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = turns.writing(dialect, self.aside, dialect.name if same else None, reply=True)
         self.head: dict[str, Json] = {}
         self.shells: list[dict[str, Json]] = []
         self.blocks: dict[int, GeminiSpoken] = {}
         self.queues: dict[int, list[GeminiSpoken]] = {}
         self.counts: dict[int, int] = {}  # of parts, by candidate
-        self.texts: dict[int, list[GeminiSpoken]] = {}  # those that are said as they come
+        self.texts: dict[int, list[GeminiSpoken]] = {}  # those that are written as they come
         self.last: dict[int, str] = {}  # what a candidate's last part is: text, reasoning or else
 
     def begin(self, event: Begin) -> bytes:
@@ -423,18 +423,18 @@ class GeminiWriter(StreamWriter):
         return b""
 
     def flows(self, block: Block) -> bool:
-        """Whether a block is text and nothing more, so that it can be said bit by bit."""
+        """Whether a block is text and nothing more, so that it can be expressed bit by bit."""
         if not isinstance(block, Text | Reasoning):
             return False
         extras = block.extras
         if extras is None or self.dialect.is_mute(extras):
             return True
-        return not self.home and extras.signature is None
+        return not self.same and extras.signature is None
 
     def delta(self, event: Delta) -> bytes:
         spoken, text = self.blocks[event.index], event.text
-        said = spoken.said
-        if said is not None and said[0] == event.place and said[1] == event.part and text:
+        written = spoken.received
+        if written is not None and written[0] == event.place and written[1] == event.part and text:
             spoken.length += len(text)
             return spoken.head + encode_text(text) + spoken.tail  # more of the same, as usual
         if not spoken.flows:
@@ -448,7 +448,7 @@ class GeminiWriter(StreamWriter):
 
     def splicing(self, event: Delta) -> Splice | None:
         spoken, key = self.blocks[event.index], (event.place, event.part)
-        if spoken.said == key:
+        if spoken.received == key:
             return between(spoken.head, spoken.tail, spoken.add)
         return None if spoken.flows else silent(spoken.pieces.texts.setdefault(key, []).append)
 
@@ -457,10 +457,10 @@ class GeminiWriter(StreamWriter):
         key = (event.place, event.part)
         if spoken.reasoning and not text:
             return b""  # reasoning that is only signed
-        if spoken.reasoning and spoken.said is not None and spoken.said != key:
-            if spoken.said[0] != event.place:
+        if spoken.reasoning and spoken.received is not None and spoken.received != key:
+            if spoken.received[0] != event.place:
                 if event.place == "summary":
-                    return b""  # reasoning is said once
+                    return b""  # reasoning is written once
                 why = "the summary of the reasoning was streamed before its text"
                 self.log.approximated("stream.text", spoken.pieces.block.at, why)
             text = f"\n\n{text}"
@@ -469,11 +469,11 @@ class GeminiWriter(StreamWriter):
             part["thought"] = True
         out = self.part(spoken, part)
         spoken.length += len(text)
-        if spoken.said is None:
+        if spoken.received is None:
             spoken.start = text
             more = self.chunk(spoken.number, [part | {"text": "\0"}])
             spoken.head, _, spoken.tail = more.partition(b'"\\u0000"')
-        spoken.said = key
+        spoken.received = key
         return out
 
     def part(self, spoken: GeminiSpoken, part: dict[str, Json]) -> bytes:
@@ -484,12 +484,12 @@ class GeminiWriter(StreamWriter):
         elif part.get("thought") is True and part.get("text") == "":
             kind = "signature"
         last, parts = self.last.get(spoken.number), [part]
-        if spoken.said is None:
+        if spoken.received is None:
             spoken.place = self.counts.get(spoken.number, 0)
             self.counts[spoken.number] = spoken.place + 1
             if kind == "text" and spoken.flows:
                 self.texts.setdefault(spoken.number, []).append(spoken)
-        if spoken.said is None and last == ("thought" if kind == "signature" else kind):
+        if spoken.received is None and last == ("thought" if kind == "signature" else kind):
             if last != "else":
                 parts.insert(0, {"text": ""} if last == "text" else {"text": "", "thought": True})
         self.last[spoken.number] = kind
@@ -498,7 +498,7 @@ class GeminiWriter(StreamWriter):
     def add_signature(self, event: Signed) -> bytes:
         spoken = self.blocks[event.index]
         spoken.pieces.signature = event.signature
-        if home_only(self.dialect, event.signature.issuer):
+        if same_only(self.dialect, event.signature.issuer):
             spoken.signature = event.signature.data
         return b""
 
@@ -507,7 +507,7 @@ class GeminiWriter(StreamWriter):
         return b"".join(self.flush())
 
     def flush(self) -> list[bytes]:
-        """All that can be said now that a block is closed."""
+        """All that can be expressed now that a block is closed."""
         out: list[bytes] = []
         for queue in self.queues.values():
             while queue:
@@ -530,7 +530,7 @@ class GeminiWriter(StreamWriter):
             return [self.part(spoken, p) for p in parts.write_part(self.dialect, whole, self.w, {})]
         if spoken.reasoning:
             if spoken.signature is None:
-                silent = spoken.said is None and self.home
+                silent = spoken.received is None and self.same
                 return [self.part(spoken, {"text": "", "thought": True})] if silent else []
             part: dict[str, Json] = {
                 "text": "",
@@ -538,12 +538,12 @@ class GeminiWriter(StreamWriter):
                 "thoughtSignature": spoken.signature,
             }
             return [self.part(spoken, part)]
-        if spoken.said is None and isinstance(block, Text):
+        if spoken.received is None and isinstance(block, Text):
             return [self.part(spoken, {"text": ""})]
         return []
 
     def end(self, doc: Json) -> bytes:
-        """The last chunk: why it ended, and all that is known of the answer besides."""
+        """The last chunk: why it ended, and all that is known of the reply besides."""
         out = b"".join(self.rest())
         if doc.get("candidates"):
             items = enumerate(doc["candidates"])
@@ -553,7 +553,7 @@ class GeminiWriter(StreamWriter):
     def ending(self, candidate: dict[str, Json], number: int) -> dict[str, Json]:
         content = candidate.get("content")
         if content.__class__ is dict and content.get("parts"):
-            if not self.home and "groundingMetadata" in candidate:
+            if not self.same and "groundingMetadata" in candidate:
                 grounding = self.located(candidate["groundingMetadata"], content["parts"], number)
                 candidate = {**candidate, "groundingMetadata": grounding}
             content = {key: value for key, value in content.items() if key != "parts"}
@@ -561,9 +561,9 @@ class GeminiWriter(StreamWriter):
         return candidate
 
     def located(self, grounding: dict[str, Json], parts: list[Json], number: int) -> Json:
-        """What is cited, at the parts as they were said, if they are others than at rest."""
+        """What is cited, at the parts as they were written, if they are others than at rest."""
         cuts = list(cut_texts(parts, self.texts.get(number, [])))
-        if all(cut.part == cut.said.place and not cut.start for cut in cuts):
+        if all(cut.part == cut.received.place and not cut.start for cut in cuts):
             return grounding
         supports = [
             {**support, "segment": moved_segment(support["segment"], parts, cuts)}
@@ -592,16 +592,16 @@ class GeminiWriter(StreamWriter):
 
 
 class Cut(NamedTuple):
-    """A part as it was said, inside of a part at rest."""
+    """A part as it was written, inside of a part at rest."""
 
     part: int
     start: int
-    said: GeminiSpoken
+    received: GeminiSpoken
 
 
-def cut_texts(parts: list[Json], said: list[GeminiSpoken]) -> Iterator[Cut]:
-    """Where what was said stands at rest."""
-    left = [spoken for spoken in said if spoken.length]
+def cut_texts(parts: list[Json], written: list[GeminiSpoken]) -> Iterator[Cut]:
+    """Where what was written stands at rest."""
+    left = [spoken for spoken in written if spoken.length]
     for number, part in enumerate(parts):
         text, place = part.get("text") or "", 0
         while place < len(text) and not part.get("thought"):
@@ -624,14 +624,14 @@ def moved_segment(segment: dict[str, Json], parts: list[Json], cuts: list[Cut]) 
     last = len(data[: segment["endIndex"]].decode())
 
     def covered(cut: Cut) -> int:
-        return min(last, cut.start + cut.said.length) - max(first, cut.start)
+        return min(last, cut.start + cut.received.length) - max(first, cut.start)
 
     best = max((cut for cut in cuts if cut.part == number), key=covered, default=None)
     if best is None or covered(best) <= 0:
         return segment
-    first, last = max(first, best.start), min(last, best.start + best.said.length)
+    first, last = max(first, best.start), min(last, best.start + best.received.length)
     start, end = (len(text[best.start : place].encode()) for place in (first, last))
-    moved: dict[str, Json] = {"partIndex": best.said.place} if best.said.place else {}
+    moved: dict[str, Json] = {"partIndex": best.received.place} if best.received.place else {}
     if start:
         moved["startIndex"] = start
     return {**moved, "endIndex": end, "text": text[first:last]}

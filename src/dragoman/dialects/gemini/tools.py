@@ -137,7 +137,7 @@ def write_tool(d: Gemini, tool: Tool, w: Saying) -> Json:
     if tool.description is not None:
         out["description"] = tool.description
     if schema is not None:
-        if w.home or (w.plain and schema.__class__ is dict and "type" in schema):
+        if w.same or (w.plain and schema.__class__ is dict and "type" in schema):
             out["parametersJsonSchema"] = schema
         else:
             write_parameters(out, tool, schema, w)
@@ -198,7 +198,7 @@ def write_choice(d: Gemini, choice: ToolChoice, w: Writing) -> Json:
 
 def has_own_mode(d: Gemini, extras: Extras | None) -> bool:
     """Whether the mode is a word that only this API has."""
-    if extras is None or not d.is_home(extras.dialect):
+    if extras is None or not d.is_same(extras.dialect):
         return False
     return any("mode" in (extras.fields.get(key) or {}) for key in extras.inner)
 
@@ -207,11 +207,11 @@ def write_allowed(
     d: Gemini, config: dict[str, Json], choice: ToolChoice, allowed: tuple[str, ...], w: Writing
 ) -> None:
     """ "allowedFunctionNames [...] should only be set when the Mode is ANY or VALIDATED." """
-    if choice.mode == "auto" and not w.home:
+    if choice.mode == "auto" and not w.same:
         config["mode"] = "VALIDATED"
         why = f"{d.name} allows a subset of tools only with mode VALIDATED or ANY"
         w.log.approximated("tool_choice.allowed", choice.at, why)
-    elif len(allowed) == 1 and not w.home:
+    elif len(allowed) == 1 and not w.same:
         w.log.approximated(
             "tool_choice.allowed", choice.at, f"{d.name} requires a call of the one allowed tool"
         )

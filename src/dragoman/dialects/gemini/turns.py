@@ -64,8 +64,8 @@ IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
 
 
-def writing(d: Gemini, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
-    w = Saying(log, IDS, NAMES, d.is_home(dialect), answer)
+def writing(d: Gemini, log: Ledger, dialect: str | None, *, reply: bool = False) -> Saying:
+    w = Saying(log, IDS, NAMES, d.is_same(dialect), reply)
     w.hoisted, w.hoists, w.plain = [], False, False
     return w
 
@@ -82,17 +82,17 @@ def read_contents(
     for index, doc in enumerate(docs[begin:] if begin else docs, begin):
         if index == stop and not custom and not odd:
             d.reads.note(index, out, dict(called))
-        # The usual shapes: one text, what the model says, what its tools answer.
+        # The usual shapes: one text, what the model says, what its tools reply.
         if doc.__class__ is dict and PLAIN_CONTENT(doc):
-            said, parts = doc.get("role"), doc.get("parts")
-            if parts.__class__ is list and (said == "user" or said == "model"):
+            given, parts = doc.get("role"), doc.get("parts")
+            if parts.__class__ is list and (given == "user" or given == "model"):
                 where = inside[index]
                 if len(parts) == 1 and (part := parts[0]).__class__ is dict and PLAIN_PART(part):
                     if (text := part.get("text")).__class__ is str:
                         block = Text(text, at=where + "/0")
-                        out.append(Message(ROLES[said], (block,), at=places[index]))
+                        out.append(Message(ROLES[given], (block,), at=places[index]))
                         continue
-                if said == "model":
+                if given == "model":
                     blocks = read_parts(d, parts, where, called, custom)
                     out.append(Message("assistant", tuple(blocks), at=places[index]))
                     continue
@@ -112,12 +112,12 @@ def read_turn(
     d: Gemini, doc: Json, at: str, called: Called, custom: frozenset[str], out: list[Message]
 ) -> bool:
     """One turn of any kind; whether it has results that are not as their calls are."""
-    said = as_dict(doc, at).get("role")
-    if said is not None and said.__class__ is not str:
-        expected("a string", said, f"{at}/role")
-    role = ROLES.get(said)
+    given = as_dict(doc, at).get("role")
+    if given is not None and given.__class__ is not str:
+        expected("a string", given, f"{at}/role")
+    role = ROLES.get(given)
     if role is None:
-        raise Malformed(f"unknown role {said!r}; there are: user, model", at)
+        raise Malformed(f"unknown role {given!r}; there are: user, model", at)
     blocks = read_content(d, doc, at, called, custom)
     extras = None if PLAIN_CONTENT(doc) else d.keep(doc, CONTENT_KEYS)
     if role == "user" and ToolResult in map(type, blocks):
@@ -151,19 +151,19 @@ def write_turn(
 ) -> bool:
     """One turn of any kind; whether the last content then ends in the result of a tool."""
     extras, joined = message.extras, results and message.role == "tool"
-    if extras is not None and d.is_home(extras.dialect):
+    if extras is not None and d.is_same(extras.dialect):
         joined = False  # a content has fields, and a result in it has none
-    if message.role == "system" and not w.home:
+    if message.role == "system" and not w.same:
         why = f"`system` role written as `user`: {d.name} has it only at the beginning"
         w.log.approximated("message.role", message.at, why)
     parts = write_parts(d, message.content, w, called)
-    if message.role == "assistant" and not w.home and follows_model(out):
+    if message.role == "assistant" and not w.same and follows_model(out):
         if has_call(parts) or (out and has_call(out[-1]["parts"])):
             joined = join_call(d, out, message, w)
     if joined and out:
         out[-1]["parts"] += parts
         d.lose(extras, message.at, w.log)
-    elif parts or w.home:
+    elif parts or w.same:
         out.append(write_content(d, message, SPEAKERS[message.role], parts, w))
     else:
         d.lose(extras, message.at, w.log)
@@ -223,11 +223,11 @@ def write_system(d: Gemini, messages: Sequence[Message], w: Writing) -> Json | N
             return {"parts": [{"text": block.text}]}  # the usual shape
     parts: list[Json] = []
     for message in messages:
-        said = write_parts(d, message.content, w, {})
-        if parts and said:
+        written = write_parts(d, message.content, w, {})
+        if parts and written:
             d.merge_prompt(message, w.log)
-        parts += said
-    if w.home:
+        parts += written
+    if w.same:
         return emit(d, {"parts": parts}, messages[0], w.log)
     for message in messages:
         d.lose(message.extras, message.at, w.log)
@@ -244,7 +244,7 @@ def write_turns(
     out: list[Json]
     called: Called
     start, (out, called) = go.take(w, leading, [], {})
-    home, hoisted = w.home, w.hoisted
+    same, hoisted = w.same, w.hoisted
     results = False  # the last content ends in the result of a tool
     for index, message in enumerate(messages[start:] if start else messages, start):
         role, content, extras = message.role, message.content, message.extras
@@ -273,15 +273,15 @@ def write_turns(
                 and text.cache is None
                 and not text.citations
                 and text.text
-                and (role == "user" or home or (out and out[-1]["role"] == "user"))
+                and (role == "user" or same or (out and out[-1]["role"] == "user"))
             ):
                 parts = [{"text": text.text}]
                 out.append({"role": SPEAKERS[role], "parts": parts})
                 results = False
                 continue
-        elif role == "assistant" and (home or not follows_model(out)):
+        elif role == "assistant" and (same or not follows_model(out)):
             parts = write_parts(d, content, w, called)
-            if parts or home:
+            if parts or same:
                 out.append({"role": "model", "parts": parts})
                 results = False
             else:
@@ -325,7 +325,7 @@ def write_conversation(
         leading += 1
     system = write_system(d, messages[:leading], w) if leading else None
     out = write_turns(d, messages[leading:], w, go, leading)
-    if out and not w.home and out[0].get("role") == "model":
+    if out and not w.same and out[0].get("role") == "model":
         speak_first(d, out, messages, w)
     return system, out
 

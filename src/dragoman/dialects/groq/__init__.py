@@ -1,8 +1,8 @@
 """Groq's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's reasoning stands beside the answer as ``reasoning``, unless
+What it does differently: the model's reasoning stands beside the reply as ``reasoning``, unless
 ``include_reasoning`` or ``reasoning_format`` hides them; there are service tiers of its own; no
-token probabilities, no penalties, no second answer; no developer, and speakers have no names; a
+token probabilities, no penalties, no second reply; no developer, and speakers have no names; a
 stream counts tokens in ``x_groq``, and says there why it broke off.
 """
 

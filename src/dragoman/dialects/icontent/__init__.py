@@ -3,7 +3,7 @@
 What it does differently from its neighbours: a content has a ``speaker`` (``human``, ``ai``,
 ``tool``) and ``blocks``; there is no system speaker, a request has a ``systemInstruction`` and a
 history marks such a turn in its ``metadata``; call ids begin with ``hist_tool_``, see ``ids``; a
-tool's answer is any JSON value, names its tool, has its error beside it and its images after it;
+tool's reply is any JSON value, names its tool, has its error beside it and its images after it;
 reasoning keep their signatures; code is a block of its own. The design of its converter (``image``
 blocks, a ``system`` speaker, ``status``) differs from the type: all of it is read, and
 ``icontent-design`` writes it so.
@@ -109,10 +109,10 @@ class IContent(ClientErrors):
 
         return ContentReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import ContentWriter
 
-        return ContentWriter(self, log, home)
+        return ContentWriter(self, log, same)
 
 
 DIALECT = IContent()

@@ -114,8 +114,8 @@ class ContentWriting(Writing):
 
     __slots__ = ("tools",)
 
-    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
-        super().__init__(log, ANY, ANY, home, answer)
+    def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
+        super().__init__(log, ANY, ANY, same, reply)
         self.tools: dict[str | None, str] = {}
 
 
@@ -166,7 +166,7 @@ def write_block(d: IContent, block: Block, w: ContentWriting) -> list[Json]:
             return [write_media(d, block, w)]
         case Reasoning():
             return [write_reasoning(d, block, w)]
-        case Raw() | Hosted() if d.is_home(block.dialect):
+        case Raw() | Hosted() if d.is_same(block.dialect):
             return [block.payload]
         case _:
             d.omit(block, w.log)
@@ -215,18 +215,18 @@ def read_result(d: IContent, doc: dict[str, Json], at: str, known: Known) -> Too
 
 
 def write_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Json]:
-    texts, before, after = (own_answer if w.home else sort_answer)(d, result.content, w)
-    answer = "\n".join(text.text for text in texts)
-    error = answer if texts and w.home else answer or ERROR
-    if not w.home:
+    texts, before, after = (own_answer if w.same else sort_answer)(d, result.content, w)
+    reply = "\n".join(text.text for text in texts)
+    error = reply if texts and w.same else reply or ERROR
+    if not w.same:
         mute = result.is_error and d.has_error  # a failure without a word has a form here
         if not texts and not mute:
             d.add_text(result.at, w.log)
-        elif mute and not answer:
+        elif mute and not reply:
             for text in texts:
                 d.omit_text(text.at, w.log)
     out = d.name_result(result, w)
-    out["result"] = answer if texts or not w.home else None
+    out["result"] = reply if texts or not w.same else None
     if result.is_error:
         write_failed(d, out, result, error)
     return [*before, emit(d, out, result, w.log), *after]
@@ -259,7 +259,7 @@ def write_failed(d: IContent, out: dict[str, Json], result: ToolResult, error: s
 
 
 def name_result(d: IContent, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
-    """The call a result answers, and the tool: the type demands its name."""
+    """The call a result replies, and the tool: the type demands its name."""
     call_id = result.call_id if result.call_id is not None else w.result_id(result)
     name = result.name or w.tools.get(result.call_id, "")
     return {"type": "tool_response", "callId": to_history(call_id), "toolName": name}
@@ -301,7 +301,7 @@ def own_answer(
 
 
 def read_answer(doc: dict[str, Json], at: str, taken: set[str]) -> tuple[Block, ...]:
-    """What a tool answered, as text. Where it failed without an answer, the error is it;
+    """What a tool answered, as text. Where it failed without a reply, the error is it;
     where it did both, the error is a field of this dialect's own."""
     text, error = doc.get("result"), doc.get("error")
     if text.__class__ is dict and text.keys() == {"output"} and isinstance(text["output"], str):
@@ -406,7 +406,7 @@ def read_code(d: IContent, doc: dict[str, Json], at: str) -> Block:
 
 
 def emit(d: IContent, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
-    """What the variant knows is said here as well, unless it is said otherwise already."""
+    """What the variant knows is written here as well, unless it is written otherwise already."""
     extras = node.extras
     if extras is None or extras.dialect == d.name or not d.knows(extras.dialect):
         return Dialect.emit(d, out, node, log)

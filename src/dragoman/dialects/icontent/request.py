@@ -1,4 +1,4 @@
-"""Requests, histories, tools and answers of llxprt, both ways.
+"""Requests, histories, tools and replies of llxprt, both ways.
 
 A request is what llxprt hands to a provider, ``GenerateChatOptions``: the contents, the tools, the
 system prompt, and under ``resolved`` the few settings that all providers share.
@@ -105,9 +105,9 @@ ALIASES = {
 
 
 def writing(
-    d: IContent, log: Ledger, dialect: str | None, *, answer: bool = False
+    d: IContent, log: Ledger, dialect: str | None, *, reply: bool = False
 ) -> ContentWriting:
-    return ContentWriting(log, d.is_home(dialect), answer)
+    return ContentWriting(log, d.is_same(dialect), reply)
 
 
 def read_request(d: IContent, doc: Json) -> Request:
@@ -150,7 +150,7 @@ def write_request(d: IContent, tree: Request, log: Ledger) -> Json:
 def count_instructions(d: IContent, messages: Sequence[Message], w: ContentWriting) -> int:
     """How many of the first messages are the system prompt that stands beside the contents."""
     prompts = () if d.has_system else takewhile(lambda m: m.role == "system", messages)
-    if w.home:  # one text, as it is read
+    if w.same:  # one text, as it is read
         first = next(iter(prompts), None)
         return int(first is not None and first.extras is None and is_plain_texts(first.content))
     return len(tuple(prompts))
@@ -283,19 +283,19 @@ def read_response(d: IContent, doc: Json) -> Response:
 
 
 def write_response(d: IContent, tree: Response, log: Ledger) -> Json:
-    w = writing(d, log, tree.dialect, answer=True)
+    w = writing(d, log, tree.dialect, reply=True)
     out: dict[str, Json] = {"speaker": "ai", "blocks": []}
     metadata: dict[str, Json] = {}
     if tree.id is not None:
         metadata["id"] = tree.id
     if tree.model is not None:
         metadata["model"] = tree.model
-    if tree.created is not None and not (w.home or dates.has_year(tree.created)):
+    if tree.created is not None and not (w.same or dates.has_year(tree.created)):
         d.lack("response.created", tree.at, log)  # a year of five digits
     elif tree.created is not None:
         metadata["timestamp"] = whole(tree.created * 1000)
         time = tree.created
-        if not w.home and isinstance(time, float) and time * 1000 / 1000 != time:
+        if not w.same and isinstance(time, float) and time * 1000 / 1000 != time:
             heads.round_date("milliseconds", tree, d, log)
     if tree.candidates:
         candidate = tree.candidates[0]
@@ -322,7 +322,7 @@ def read_stop(
 
 
 def write_stop(d: IContent, stop: Stop) -> str:
-    if stop.native is not None and d.is_home(stop.dialect):
+    if stop.native is not None and d.is_same(stop.dialect):
         return stop.native
     own = stop.native if stop.native and stop.native not in STOPS else "other"
     return STOPS.word(stop.reason) or own

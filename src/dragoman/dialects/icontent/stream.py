@@ -28,7 +28,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader, remember
+from ...streams.base import REDACTED_LATE, OneByOne, Received, StreamReader, remember
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.splicing import MARKED, Splice, around, silent
@@ -52,11 +52,11 @@ class ContentPart:
     def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
         self.doc = doc
         self.index = index
-        self.said = Said(whole)
+        self.received = Received(whole)
 
     def so_far(self) -> dict[str, Json]:
         key = TEXTS.get(self.doc["type"])
-        return self.doc if key not in self.doc else {**self.doc, key: str(self.said)}
+        return self.doc if key not in self.doc else {**self.doc, key: str(self.received)}
 
 
 class ContentReader(StreamReader):
@@ -122,8 +122,8 @@ class ContentReader(StreamReader):
         if key in doc:
             part.doc[key] = doc[key]
         if text:
-            part.said.add(text)
-            self.sink = part.said.add
+            part.received.add(text)
+            self.sink = part.received.add
             events.append(Delta(part.index, text))
         if any(doc.get(name) for name in SIGNATURES):
             self.shut(events)
@@ -157,7 +157,7 @@ class ContentReader(StreamReader):
         if isinstance(block, ToolResult):
             raise Malformed("tool results are not allowed in a response", "/blocks")
         part = ContentPart(doc, len(self.parts), self.whole)
-        part.said.add(doc["thought"] if doc["type"] == "thinking" else "")
+        part.received.add(doc["thought"] if doc["type"] == "thinking" else "")
         self.parts.append(part)
         if isinstance(block, ToolCall):
             events += (Open(part.index, hollow(block)), Delta(part.index, block.arguments))
@@ -177,7 +177,7 @@ class ContentReader(StreamReader):
         events.append(End(self.silent()))
 
     def close(self) -> Sequence[Event]:
-        """Why it ended was said, so it has, whether ``[DONE]`` came or not."""
+        """Why it ended was written, so it has, whether ``[DONE]`` came or not."""
         if self.done or not any(self.metadata.get(key) for key in ENDS):
             return super().close()
         events: list[Event] = []
@@ -196,12 +196,12 @@ class ContentReader(StreamReader):
 class ContentWriter(OneByOne):
     dialect: IContent
 
-    def __init__(self, dialect: IContent, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = request.writing(dialect, self.aside, dialect.name if home else None, answer=True)
+    def __init__(self, dialect: IContent, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = request.writing(dialect, self.aside, dialect.name if same else None, reply=True)
         self.last = ""  # the kind of the block that came last
-        self.kind = ""  # the kind of the block that is said now, if it comes bit by bit
-        self.more: dict[str, Json] = {}  # what is said of it beside its words
+        self.kind = ""  # the kind of the block that is written now, if it comes bit by bit
+        self.more: dict[str, Json] = {}  # what is written of it beside its words
         self.texts: list[str] = []
         self.heard = False  # whether it has content, be it empty
 
@@ -270,28 +270,28 @@ class ContentWriter(OneByOne):
         return b""
 
     def leave(self) -> bytes:
-        block, said = self.block, "".join(self.texts)
+        block, written = self.block, "".join(self.texts)
         if isinstance(block, Text):
-            if self.kind and said:
+            if self.kind and written:
                 return b""
-            docs = blocks.write_block(self.dialect, replace(block, text=said), self.w)
+            docs = blocks.write_block(self.dialect, replace(block, text=written), self.w)
         elif isinstance(block, ToolCall):
-            docs = [blocks.write_call(self.dialect, replace(block, arguments=said), self.w)]
-        elif isinstance(block, Media) and said:
-            source = replace(block.source, value=said)
+            docs = [blocks.write_call(self.dialect, replace(block, arguments=written), self.w)]
+        elif isinstance(block, Media) and written:
+            source = replace(block.source, value=written)
             docs = blocks.write_block(self.dialect, replace(block, source=source), self.w)
         elif isinstance(block, Reasoning):
-            return self.leave_reasoning(block, said)
+            return self.leave_reasoning(block, written)
         else:
             docs = []
         return b"".join(map(self.piece, docs))
 
-    def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
-        whole = replace(block, content=(said,) if said or self.heard else (), summary=())
+    def leave_reasoning(self, block: Reasoning, written: str) -> bytes:
+        whole = replace(block, content=(written,) if written or self.heard else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
         known = self.lowered(whole)
         docs = [] if known is None else blocks.write_block(self.dialect, known, self.w)
-        if not self.kind or not said:
+        if not self.kind or not written:
             return b"".join(map(self.piece, docs))
         if docs and docs[0]["thought"] == REDACTED:
             self.log.approximated("stream.text", block.at, REDACTED_LATE)

@@ -72,8 +72,8 @@ def read_content(
     d: IContent, doc: dict[str, Json], at: str, known: Known, out: list[Message]
 ) -> None:
     """One content; where it holds results, they become messages of their own."""
-    said = need_str(doc, "speaker", at)
-    role = ROLES.get(said)
+    given = need_str(doc, "speaker", at)
+    role = ROLES.get(given)
     blocks = need_list(doc, "blocks", at)
     if role is None or (role == "tool" and not has_response(blocks)):
         out.append(read_whole(d, doc, at))

@@ -119,7 +119,7 @@ class Mistral(OpenAIChat):
     error_is_a_stop = True
     stops = STOPS.but(
         {"model_length": "context"},
-        # a cut answer must not look complete
+        # a cut reply must not look complete
         {"context": "model_length", "error": "error", "filter": "error"},
     )
 
@@ -132,7 +132,7 @@ class Mistral(OpenAIChat):
     holds_all = messages.holds_all
     write_assistant = messages.write_assistant
     sort_blocks = messages.sort_blocks
-    write_said = messages.write_said
+    write_texts = messages.write_texts
     write_result_content = messages.write_result_content
     write_tool = messages.write_tool
     read_choice = messages.read_choice
@@ -164,10 +164,10 @@ class Mistral(OpenAIChat):
 
         return MistralReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import MistralWriter
 
-        return MistralWriter(self, log, home)
+        return MistralWriter(self, log, same)
 
 
 DIALECT = Mistral()

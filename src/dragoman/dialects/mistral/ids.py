@@ -12,8 +12,8 @@ class MistralWriting(Writing):
 
     __slots__ = ()
 
-    def __init__(self, log: Ledger, names: Rule, home: bool, answer: bool) -> None:
-        super().__init__(log, ID_RULE, names, home, answer)
+    def __init__(self, log: Ledger, names: Rule, same: bool, reply: bool) -> None:
+        super().__init__(log, ID_RULE, names, same, reply)
         self.ids = Nine(ID_RULE, "tool_call.id")
 
     def made(self, call_id: str) -> str:

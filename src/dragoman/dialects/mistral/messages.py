@@ -30,7 +30,7 @@ from ..openai_chat import assistant as chat_assistant
 from ..openai_chat import messages as chat_messages
 from ..openai_chat import parts as chat_parts
 from ..openai_chat import tools as chat_tools
-from ..openai_chat.assistant import ChatSaid
+from ..openai_chat.assistant import ChatReceived
 from ..openai_chat.tools import NAMES
 from ..openai_chat.variant import without_fields
 from .ids import MistralWriting
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from . import Mistral
 
 
-def writing(d: Mistral, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-    return MistralWriting(log, NAMES, d.is_home(dialect), answer)
+def writing(d: Mistral, log: Ledger, dialect: str | None, *, reply: bool = False) -> Writing:
+    return MistralWriting(log, NAMES, d.is_same(dialect), reply)
 
 
 def read_history(d: Mistral, docs: list[Json], at: str) -> list[Message]:
@@ -48,7 +48,7 @@ def read_history(d: Mistral, docs: list[Json], at: str) -> list[Message]:
 
 
 def write_history(d: Mistral, messages: Sequence[Message], w: Writing) -> list[Json]:
-    if not w.home:
+    if not w.same:
         messages = results_in_place(messages, w.log, apart=True)
         messages = in_order(d, messages, w)
     return chat_messages.write_history(d, messages, w)
@@ -58,7 +58,7 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Me
     """Turns as they may follow each other.
 
     "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role
-    'tool'" (code 3230): the system speaks before an answer, and the model after its tools.
+    'tool'" (code 3230): the system speaks before a reply, and the model after its tools.
     """
     out: list[Message] = []
     before = ""
@@ -75,7 +75,7 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Me
             message = replace(message, role="user")
         if message.role == "user" and before == "tool":
             if not chat_messages.write_history(d, [message], writing(d, Ledger(), None)):
-                out.append(message)  # nothing of it can be said here
+                out.append(message)  # nothing of it can be expressed here
                 continue
             why = (
                 f"{d.name} requires an assistant turn between tool results and a user turn; "
@@ -125,35 +125,35 @@ def write_assistant(d: Mistral, message: Message, w: Writing) -> Json | None:
     doc = chat_assistant.write_assistant(d, message, w)
     if doc is None:
         return None
-    if not (w.home or w.answer) and says_nothing(message):
+    if not (w.same or w.reply) and says_nothing(message):
         # "Assistant message must have either content or tool_calls, but not none." (3240)
         for block in message.content:
             if isinstance(block, Text):
                 d.omit_text(block.at, w.log)
         d.omit_message(message, w.log)
         return None
-    if doc.get("content") == "" and "tool_calls" in doc and not w.home:
+    if doc.get("content") == "" and "tool_calls" in doc and not w.same:
         for block in message.content:
             if isinstance(block, Text):
                 d.omit_text(block.at, w.log)
     return doc
 
 
-def sort_blocks(d: Mistral, content: Sequence[Block], w: Writing) -> ChatSaid:
+def sort_blocks(d: Mistral, content: Sequence[Block], w: Writing) -> ChatReceived:
     """Reasoning and texts in their order, then calls."""
-    said = ChatSaid()
+    spelled = ChatReceived()
     for block in content:
         if is_content(d, block, w):
-            said.texts.append(block)
+            spelled.texts.append(block)
         elif isinstance(block, ToolCall) or chat_assistant.is_raw_call(d, block):
-            said.calls.append(block)
+            spelled.calls.append(block)
         else:
-            said.others.append(block)
-    return said
+            spelled.others.append(block)
+    return spelled
 
 
 def is_content(d: Mistral, block: Block, w: Writing) -> bool:
-    """Whether the assistant says it as content; at home, whatever it said so."""
+    """Whether the assistant says it as content; in the same dialect, whatever it said so."""
     if isinstance(block, Reasoning):
         return chat_parts.place_of(d, block) in (None, "content")
     if isinstance(block, Text) or chat_assistant.is_marked_call(block):
@@ -163,20 +163,20 @@ def is_content(d: Mistral, block: Block, w: Writing) -> bool:
     )
 
 
-def write_said(d: Mistral, said: ChatSaid, doc: dict[str, Json], w: Writing) -> Json:
-    if not said.texts:
+def write_texts(d: Mistral, written: ChatReceived, doc: dict[str, Json], w: Writing) -> Json:
+    if not written.texts:
         return None
-    texts = [chat_assistant.lift_citations(d, block, doc, 0, w) for block in said.texts]
-    if w.home:
+    texts = [chat_assistant.lift_citations(d, block, doc, 0, w) for block in written.texts]
+    if w.same:
         return chat_parts.write_content(d, texts, w)
-    written = chat_parts.write_content(d, joined(d, texts, w) if w.answer else texts, w)
-    if written.__class__ is list and len(written) == 1 and written[0]["type"] == "text":
-        return written[0]["text"]  # what stood beside it had no place
-    return written
+    content = chat_parts.write_content(d, joined(d, texts, w) if w.reply else texts, w)
+    if content.__class__ is list and len(content) == 1 and content[0]["type"] == "text":
+        return content[0]["text"]  # what stood beside it had no place
+    return content
 
 
 def joined(d: Mistral, texts: Sequence[Block], w: Writing) -> list[Block]:
-    """Texts of an answer that follow each other are one, as they are in a stream."""
+    """Texts of a reply that follow each other are one, as they are in a stream."""
     out: list[Block] = []
     for block in texts:
         last = out[-1] if out else None
@@ -198,14 +198,14 @@ def write_result_content(
     """A result holds images and documents as well, so nothing is hoisted."""
     marked = chat_messages.mark_texts(d, block.content, block, w)
     content = chat_parts.write_content(d, marked, w)
-    if content.__class__ is list and not (w.home or block.is_error):
+    if content.__class__ is list and not (w.same or block.is_error):
         if isinstance(block.content[0], Media):
             chat_messages.mark_first(content[0], block, w)
     return content
 
 
 def write_tool(d: Mistral, tool: Tool, w: Writing) -> Json | None:
-    if tool.kind == "function" and tool.schema is None and not w.home:
+    if tool.kind == "function" and tool.schema is None and not w.same:
         tool = replace(tool, schema=needed_parameters(tool, w.log))
     return chat_tools.write_tool(d, tool, w)
 
@@ -215,5 +215,5 @@ def read_choice(d: Mistral, doc: Json, parallel: bool | None, at: str) -> ToolCh
 
 
 def write_choice(d: Mistral, choice: ToolChoice, w: Writing) -> Json | None:
-    said = chat_tools.write_choice(d, choice, w)
-    return "any" if said == "required" else said
+    spelled = chat_tools.write_choice(d, choice, w)
+    return "any" if spelled == "required" else spelled

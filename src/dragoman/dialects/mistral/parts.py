@@ -43,15 +43,15 @@ def write_part(d: Mistral, block: Block, w: Writing) -> list[Json]:
 
 def read_thinking(d: Mistral, doc: dict[str, Json], at: str) -> Block:
     """Reasoning in texts; one without any is kept as it is."""
-    said = doc.get("thinking")
-    if said.__class__ is str:
-        texts = [said]
-    elif said.__class__ is list:
-        texts = [item["text"] for item in said if is_bare_text(item)]
+    given = doc.get("thinking")
+    if given.__class__ is str:
+        texts = [given]
+    elif given.__class__ is list:
+        texts = [item["text"] for item in given if is_bare_text(item)]
     else:
         return Raw(d.name, doc, at=at)
     taken = ["type", "thinking", "signature"]
-    if said.__class__ is list and len(texts) != len(said):
+    if given.__class__ is list and len(texts) != len(given):
         if not texts:
             return Raw(d.name, doc, at=at)
         taken.remove("thinking")  # to what the reasoning refers is lost elsewhere
@@ -67,8 +67,8 @@ def read_thinking(d: Mistral, doc: dict[str, Json], at: str) -> Block:
 
 
 def write_thinking(d: Mistral, block: Reasoning, w: Writing) -> list[Json]:
-    said = [{"type": "text", "text": text} for text in block.content]
-    out: dict[str, Json] = {"type": "thinking", "thinking": said}
+    written = [{"type": "text", "text": text} for text in block.content]
+    out: dict[str, Json] = {"type": "thinking", "thinking": written}
     if block.signature is not None:
         out["signature"] = block.signature.data
     return [d.emit(out, block, w.log)]
@@ -76,7 +76,7 @@ def write_thinking(d: Mistral, block: Reasoning, w: Writing) -> list[Json]:
 
 def write_audio(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
-    if w.home and source.media_type is not None:
+    if w.same and source.media_type is not None:
         return {"type": "input_audio", "input_audio": url_of(source)}
     return {"type": "input_audio", "input_audio": source.value}
 
@@ -101,14 +101,14 @@ def write_file(d: Mistral, block: Media, w: Writing) -> dict[str, Json]:
     return out
 
 
-def read_recording(said: str) -> Source:
+def read_recording(written: str) -> Source:
     """A recording: its address, or its data."""
-    if said.startswith(("http://", "https://")):
-        return Source("url", said)
-    head, comma, data = said.partition(";base64,")
+    if written.startswith(("http://", "https://")):
+        return Source("url", written)
+    head, comma, data = written.partition(";base64,")
     if comma and head.startswith("data:"):
         return Source("base64", data, head[5:])
-    return Source("base64", said)
+    return Source("base64", written)
 
 
 def is_bare_text(item: Json) -> bool:

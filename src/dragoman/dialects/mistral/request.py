@@ -21,9 +21,9 @@ def read_request(d: Mistral, doc: Json) -> Request:
 
 
 def write_request(d: Mistral, tree: Request, log: Ledger) -> Json:
-    home = d.is_home(tree.dialect)
+    same = d.is_same(tree.dialect)
     last = tree.messages[-1] if tree.messages else None
-    if last is not None and last.role == "system" and not home:
+    if last is not None and last.role == "system" and not same:
         # "Expected last role User or Tool (or Assistant with prefix True) for serving"
         log.approximated(
             "message.role",
@@ -33,7 +33,7 @@ def write_request(d: Mistral, tree: Request, log: Ledger) -> Json:
         last = replace(last, role="user")
         tree = replace(tree, messages=(*tree.messages[:-1], last))
     out: Json = chat_request.write_request(d, replace(tree, prefill=None), log)
-    if last is None or (home and not tree.prefill):
+    if last is None or (same and not tree.prefill):
         return out
     if last.role != "assistant":
         note_left_out(out["messages"], last, log)

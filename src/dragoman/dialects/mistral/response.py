@@ -1,4 +1,4 @@
-"""Answers and errors of Mistral, both ways."""
+"""Replies and errors of Mistral, both ways."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ ERROR_KEYS = ("message", "type", "param", "code")
 
 
 def read_choice_of_answer(d: Mistral, doc: dict[str, Json], index: int) -> Candidate:
-    """Where Mistral ran tools itself, there are ``messages``, of which the last is the answer.
+    """Where Mistral ran tools itself, there are ``messages``, of which the last is the reply.
 
     https://docs.mistral.ai/api/#tag/chat; the others are kept as they are.
     """
-    said = doc.get("messages")
-    if doc.get("message") is not None or said.__class__ is not list or not said:
+    given = doc.get("messages")
+    if doc.get("message") is not None or given.__class__ is not list or not given:
         return chat_response.read_choice_of_answer(d, doc, index)
-    last = len(said) - 1
+    last = len(given) - 1
     at = f"/choices/{index}/messages/{last}"
-    answer = as_dict(said[last], at)
-    found = chat_response.read_choice_of_answer(d, {**doc, "message": answer}, index)
+    reply = as_dict(given[last], at)
+    found = chat_response.read_choice_of_answer(d, {**doc, "message": reply}, index)
     extras = d.respell(found.extras, place="messages")
-    return replace(found, message=messages.read_assistant(d, answer, at), extras=extras)
+    return replace(found, message=messages.read_assistant(d, reply, at), extras=extras)
 
 
 def write_candidate(d: Mistral, candidate: Candidate, index: int, w: Writing) -> Json:
@@ -81,7 +81,7 @@ def write_answer(d: Mistral, candidate: Candidate, w: Writing) -> Json:
     doc = chat_response.write_answer(d, candidate, w)
     if doc["refusal"] is None:
         del doc["refusal"]
-    if not w.home:
+    if not w.same:
         if doc["content"] is None and doc.get("tool_calls"):
             doc["content"] = ""  # as the server has it
         doc.pop("name", None)
@@ -112,38 +112,38 @@ def read_error(d: Mistral, doc: Json) -> Failure:
     if doc.get("object") != "error" or doc.get("message").__class__ is not str:
         return read_detail(d, doc)
     known = [key for key in ERROR_KEYS if doc.get(key).__class__ is str]
-    said = {key: doc[key] for key in known}
+    given = {key: doc[key] for key in known}
     status = doc.get("raw_status_code")
-    kind = ERRORS.get(said.get("type", "")) or (
+    kind = ERRORS.get(given.get("type", "")) or (
         STATUS.get(status) if status.__class__ is int else None
     )
     if kind is None:
-        kind = "invalid-request" if said.get("type", "").startswith("invalid_") else "other"
+        kind = "invalid-request" if given.get("type", "").startswith("invalid_") else "other"
     agreed = status is None or (status.__class__ is int and STATUS.get(status) == kind)
     if agreed:  # else it says something else than the words
         known = [*known, "raw_status_code"]
     return Failure(
         kind,
-        said["message"],
-        said.get("type"),
-        said.get("code"),
-        said.get("param"),
+        given["message"],
+        given.get("type"),
+        given.get("code"),
+        given.get("param"),
         dialect=d.name,
         extras=d.keep(doc, (*known, "object")),
     )
 
 
 def write_error(d: Mistral, tree: Failure, log: Ledger) -> Json:
-    home = d.is_home(tree.dialect)
+    same = d.is_same(tree.dialect)
     out: dict[str, Json] = {"object": "error"}
     out |= {key: getattr(tree, key) for key in ERROR_KEYS}
-    if not home or (tree.type is None and tree.kind != "other"):
+    if not same or (tree.type is None and tree.kind != "other"):
         out["type"] = error_word(tree)
     if tree.kind in STATUS_OF:
         out["raw_status_code"] = STATUS_OF[tree.kind]
-    if home and read_error(d, out).kind != tree.kind:
+    if same and read_error(d, out).kind != tree.kind:
         return chat_response.write_error(d, tree, log)
-    if home:
+    if same:
         return d.emit(out, tree, log)
     if read_error(d, out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
         note_error_type(tree, out["type"], log)

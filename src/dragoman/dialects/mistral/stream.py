@@ -2,7 +2,7 @@
 
 The content of a delta is a text or a list of chunks. Chunks of one kind that follow each other are
 one; reasoning without texts ends the reasoning. A call comes whole. Tokens are counted in the chunk
-that says why the answer ended.
+that says why the reply ended.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, compact, expected, need_str
-from ...core.writing import home_only, is_blank
+from ...core.writing import is_blank, same_only
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
-from ...streams.base import Said
+from ...streams.base import Received
 from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
 from ...streams.splicing import Splice, silent
 from ..openai_chat import assistant as chat_assistant
@@ -38,14 +38,14 @@ class Chunk:
 
     def __init__(self, kind: str, whole: bool, doc: dict[str, Json] | None = None) -> None:
         self.kind = kind
-        self.said = Said(whole)
+        self.received = Received(whole)
         self.doc = doc or {}  # what it says beyond its words; all of it, if it has none
 
     def whole(self) -> dict[str, Json]:
         if self.kind == TEXT:
-            return {"type": "text", "text": str(self.said)}
+            return {"type": "text", "text": str(self.received)}
         if self.kind == THOUGHT:
-            words = str(self.said)
+            words = str(self.received)
             texts = [{"type": "text", "text": words}] if words else []
             return {"type": "thinking", "thinking": texts, **self.doc}
         return self.doc
@@ -82,7 +82,7 @@ class MistralReader(ChatReader):
         index = speaker.open.get(key)
         if index is None:
             index = self.begin_chunk(speaker, key, self.text_block(speaker, key), events)
-        speaker.said[key].add(text)
+        speaker.received[key].add(text)
         events.append(Delta(index, text))
 
     def begin_chunk(
@@ -94,7 +94,7 @@ class MistralReader(ChatReader):
         self.close_before(speaker, events)
         chunk = Chunk(key, self.whole, doc)
         self.chunks.setdefault(speaker.number, []).append(chunk)
-        speaker.said[key] = chunk.said
+        speaker.received[key] = chunk.received
         return self.begin_block(speaker, key, block, events)
 
     def text_block(self, speaker: Speaker, key: str) -> Block:
@@ -117,12 +117,12 @@ class MistralReader(ChatReader):
             else:
                 block = Raw(self.dialect.name, part, at=f"/choices/{speaker.number}/message")
                 index = self.begin_chunk(speaker, kind, block, events, part)
-                del speaker.open[kind], speaker.said[kind]
+                del speaker.open[kind], speaker.received[kind]
                 events.append(Close(index))
 
     def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
-        said = part[THOUGHT]
-        text = said if said.__class__ is str else "".join(item["text"] for item in said)
+        given = part[THOUGHT]
+        text = given if given.__class__ is str else "".join(item["text"] for item in given)
         rest = {k: v for k, v in part.items() if k not in ("type", THOUGHT)}
         if text:
             self.add(speaker, THOUGHT, text, events)
@@ -138,7 +138,7 @@ class MistralReader(ChatReader):
 
     def choice(self, speaker: Speaker) -> Json:
         choice = super().choice(speaker)
-        if choice.get("messages"):  # of which the answer is the last
+        if choice.get("messages"):  # of which the reply is the last
             del choice["message"]
             return choice
         message = choice["message"]
@@ -158,8 +158,10 @@ class MistralReader(ChatReader):
 
 def is_worded(part: dict[str, Json]) -> bool:
     """Whether reasoning consists of texts."""
-    said = part.get(THOUGHT)
-    return said.__class__ is str or (said.__class__ is list and all(map(is_bare_text, said)))
+    written = part.get(THOUGHT)
+    return written.__class__ is str or (
+        written.__class__ is list and all(map(is_bare_text, written))
+    )
 
 
 class Held(NamedTuple):
@@ -173,8 +175,8 @@ class Held(NamedTuple):
 class MistralWriter(ChatWriter):
     dialect: Mistral
 
-    def __init__(self, dialect: Mistral, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
+    def __init__(self, dialect: Mistral, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
         self.reasoning: dict[int, int] = {}  # open reasoning -> their candidates
         self.parted: dict[int, str] = {}  # reasoning that a call has parted, and where they stand
         self.places: dict[int, str] = {}
@@ -193,12 +195,12 @@ class MistralWriter(ChatWriter):
         block, number = event.block, event.candidate
         if isinstance(block, Reasoning) and self.key_of(block) is None:
             return self.open_reasoning(event)
-        if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
+        if isinstance(block, Raw) and self.dialect.is_same(block.dialect):
             voice, begun = self.voice(number)
-            voice.said.add(TEXT)
+            voice.received.add(TEXT)
             return begun + self.chunk(number, {"content": [block.payload]})
         if isinstance(block, Text):
-            if self.home:
+            if self.same:
                 self.reasoned.discard(number)
             self.worded[event.index] = number
         elif isinstance(block, ToolCall):
@@ -211,29 +213,29 @@ class MistralWriter(ChatWriter):
         self.called[index] = doc.get("id")
         self.held[index] = Held(number, {"index": voice.calls, **doc}, [])
         voice.calls += 1
-        voice.said.add("tool_calls")
+        voice.received.add("tool_calls")
         return b""
 
     def open_reasoning(self, event: Open) -> bytes:
         number = event.candidate
-        voice, said = self.voice(number)
+        voice, written = self.voice(number)
         if self.must_wait(event, (number, TEXT)):
-            return said
+            return written
         if number in self.reasoned:  # another reasoning block: the one before has ended
-            said += self.chunk(number, {"content": [{"type": "thinking", "thinking": []}]})
+            written += self.chunk(number, {"content": [{"type": "thinking", "thinking": []}]})
         words = {"type": "thinking", "thinking": [{"type": "text", "text": "\0"}]}
         self.frame_deltas(event.index, number, {"content": [words]})
         self.reasoning[event.index] = number
         block = event.block
         self.places[event.index] = block.at
         extras = block.extras
-        if self.home and extras is not None:
+        if self.same and extras is not None:
             (doc,) = parts.write_part(self.dialect, block, self.w)
             if len(doc) > 2:
-                voice.said.add(TEXT)
+                voice.received.add(TEXT)
                 self.reasoned.add(number)
-                said += self.chunk(number, {"content": [doc]})
-        return said
+                written += self.chunk(number, {"content": [doc]})
+        return written
 
     def delta(self, event: Delta) -> bytes:
         index = event.index
@@ -241,15 +243,15 @@ class MistralWriter(ChatWriter):
             self.held[index].pieces.append(event.text)
             return b""
         if index in self.reasoning:
-            if not (event.text or self.home):
+            if not (event.text or self.same):
                 return b""
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
-                return b""  # reasoning is said once here
+                return b""  # reasoning is written once here
             if (at := self.parted.pop(index, None)) is not None and index in self.parts:
                 why = "a tool call interrupted the reasoning; the rest is written as another block"
                 self.log.moved("stream.order", at, why)
             number = self.reasoning[index]
-            self.voices[number].said.add(TEXT)
+            self.voices[number].received.add(TEXT)
             self.reasoned.add(number)
             self.parts.setdefault(index, (event.place, event.part))
         elif self.reasoned and event.text and index in self.heads and index in self.worded:
@@ -268,36 +270,36 @@ class MistralWriter(ChatWriter):
         signature = event.signature
         if number is None:
             return self.wait(event)
-        if signature.kind != "signature" or not home_only(self.dialect, signature.issuer):
+        if signature.kind != "signature" or not same_only(self.dialect, signature.issuer):
             return b""
-        self.voices[number].said.add(TEXT)
+        self.voices[number].received.add(TEXT)
         self.reasoned.add(number)
         part = {"type": "thinking", "thinking": [], "signature": signature.data}
         return self.chunk(number, {"content": [part]})
 
     def cite(self, event: Cite) -> bytes:
-        return super().cite(event) if self.home or event.index in self.waiting else b""
+        return super().cite(event) if self.same or event.index in self.waiting else b""
 
     def close(self, event: Close) -> bytes:
         if event.index not in self.waiting:
             self.reasoning.pop(event.index, None)
             self.worded.pop(event.index, None)
-        said = b""
+        written = b""
         if (held := self.held.pop(event.index, None)) is not None:
             arguments = "".join(held.pieces)
-            if is_blank(arguments) and not self.home:  # blank arguments are none
+            if is_blank(arguments) and not self.same:  # blank arguments are none
                 arguments = "{}"
             function = {**held.call["function"], "arguments": arguments}
-            said = self.chunk(held.number, {"tool_calls": [{**held.call, "function": function}]})
-        return said + super().close(event)
+            written = self.chunk(held.number, {"tool_calls": [{**held.call, "function": function}]})
+        return written + super().close(event)
 
     def end(self, doc: Json) -> bytes:
-        """Counts come in the last chunk, which says why the answer ended."""
+        """Counts come in the last chunk, which says why the reply ended."""
         usage = doc.get("usage")
-        said = super().end({k: v for k, v in doc.items() if k != "usage"})
+        written = super().end({k: v for k, v in doc.items() if k != "usage"})
         if usage is None:
-            return said
-        frames = said.split(b"\n\n")
+            return written
+        frames = written.split(b"\n\n")
         last = frames[-3]  # before [DONE]
         frames[-3] = last[:-1] + b',"usage":' + compact(usage).encode() + b"}"
         return b"\n\n".join(frames)

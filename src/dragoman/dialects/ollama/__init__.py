@@ -2,7 +2,7 @@
 
 What it does differently from its neighbours: what a message says is one string, images stand beside
 it as bare data, reasoning in a field of their own; arguments are objects; a result names its tool;
-the parameters are ``options``; there is no choice among tools; an answer is streamed unless the
+the parameters are ``options``; there is no choice among tools; a reply is streamed unless the
 request says no, one JSON document per line; an error is nothing but a text.
 """
 
@@ -102,10 +102,10 @@ class Ollama(Dialect):
 
         return OllamaReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import OllamaWriter
 
-        return OllamaWriter(self, log, home)
+        return OllamaWriter(self, log, same)
 
 
 DIALECT = Ollama()

@@ -68,8 +68,8 @@ class OllamaWriting(Writing):
     __slots__ = ("known",)
     counters = ("known",)
 
-    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
-        super().__init__(log, ANYTHING, ANYTHING, home, answer)
+    def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
+        super().__init__(log, ANYTHING, ANYTHING, same, reply)
         self.known: dict[str, str] = {}
 
 
@@ -78,7 +78,7 @@ def read_messages(d: Ollama, doc: Json) -> History:
 
 
 def write_messages(d: Ollama, tree: History, log: Ledger) -> Json:
-    messages = write_history(d, tree.messages, OllamaWriting(log, d.is_home(tree.dialect)))
+    messages = write_history(d, tree.messages, OllamaWriting(log, d.is_same(tree.dialect)))
     return _functions.write_messages(d, tree, messages, log)
 
 
@@ -122,20 +122,18 @@ def write_history(d: Ollama, messages: Sequence[Message], w: OllamaWriting) -> l
 
 
 def read_message(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:
-    said = need_str(doc, "role", at)
-    role = ROLES.get(said)
-    if said == CONTROL:
+    given = need_str(doc, "role", at)
+    role = ROLES.get(given)
+    if given == CONTROL:
         return Message("system", (Raw(d.name, doc, at=at),), at=at)
     if role is None:
-        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        raise Malformed(f"unknown role {given!r}; there are: {', '.join(ROLES)}", at)
     if role == "tool":
         return Message("tool", (read_result(d, doc, at, known),), at=at)
     return read_turn(d, doc, role, at)
 
 
-def read_turn(
-    d: Ollama, doc: dict[str, Json], role: Role, at: str, answer: bool = False
-) -> Message:
+def read_turn(d: Ollama, doc: dict[str, Json], role: Role, at: str, reply: bool = False) -> Message:
     """What anybody but a tool says: reasoning, a text, images, calls, in this order."""
     before: list[Block] = []
     after: list[Block] = [*read_images(doc, at)]
@@ -145,7 +143,7 @@ def read_turn(
         where = f"{at}/tool_calls/{index}"
         after.append(read_call(d, as_dict(call, where), index, where))
     content = maybe_str(doc, "content", at)
-    if content or (content == "" and not (answer or before or after)):
+    if content or (content == "" and not (reply or before or after)):
         before.append(Text(content, at=f"{at}/content"))
     taken = SAID if maybe_str(doc, "role", at) in (None, role) else SAID[1:]
     return Message(role, (*before, *after), at=at, extras=d.keep(doc, taken))
@@ -153,20 +151,20 @@ def read_turn(
 
 def write_turn(d: Ollama, message: Message, w: OllamaWriting) -> dict[str, Json]:
     for block in message.content:
-        if isinstance(block, Raw) and d.is_home(block.dialect):
+        if isinstance(block, Raw) and d.is_same(block.dialect):
             return as_dict(block.payload, block.at)  # the whole turn
-    said = OllamaTurn(d, message.role, w)
+    written = OllamaTurn(d, message.role, w)
     for block in message.content:
-        said.add(block)
-    doc: dict[str, Json] = {"role": message.role, "content": said.text(message)}
-    if w.home and not (message.content or w.answer):
+        written.add(block)
+    doc: dict[str, Json] = {"role": message.role, "content": written.text(message)}
+    if w.same and not (message.content or w.reply):
         doc["content"] = None  # an empty one would be read as a text
-    if said.reasoning:
-        doc["thinking"] = joined(said.reasoning)
-    if said.images:
-        doc["images"] = said.images
-    if said.calls:
-        doc["tool_calls"] = said.calls
+    if written.reasoning:
+        doc["thinking"] = joined(written.reasoning)
+    if written.images:
+        doc["images"] = written.images
+    if written.calls:
+        doc["tool_calls"] = written.calls
     return d.emit(doc, message, w.log)
 
 
@@ -242,10 +240,10 @@ def read_result(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str])
     failed, text = (None, None) if content is None else unmark_error(content)
     if call_id is not None and known.get(call_id) == name:
         name = None  # its call says so
-    said = () if text is None else (Text(text, at=f"{at}/content"),)
+    given = () if text is None else (Text(text, at=f"{at}/content"),)
     return ToolResult(
         call_id,
-        (*said, *read_images(doc, at)),
+        (*given, *read_images(doc, at)),
         failed,
         name or None,
         at=at,
@@ -265,9 +263,9 @@ def write_result(d: Ollama, result: ToolResult, hoisted: list[Json], w: OllamaWr
         else:
             w.log.dropped("tool_result.content", block.at, f"a result is one text in {d.name}")
         d.lose(block.extras, block.at, w.log)
-    said = marked(join_result(d, texts, w), result, d.name, w.moved)
-    doc: dict[str, Json] = {"role": "tool", "content": said}
-    if said is None and not w.home:
+    written = marked(join_result(d, texts, w), result, d.name, w.moved)
+    doc: dict[str, Json] = {"role": "tool", "content": written}
+    if written is None and not w.same:
         doc["content"] = ""
     write_names(d, doc, result, w)
     write_shown(d, doc, images, hoisted, w)
@@ -286,7 +284,7 @@ def write_shown(
         return
     shown: list[Json] = [write_image(d, block, w) for block in images]
     known = doc.get("tool_call_id")
-    if w.home and (known is None or doc["content"] == ""):
+    if w.same and (known is None or doc["content"] == ""):
         doc["images"] = shown  # elsewhere they would not be known again
         return
     for block in images:
@@ -320,7 +318,7 @@ def read_tools(d: Ollama, doc: Json) -> Toolbox:
 
 def write_tools(d: Ollama, tree: Toolbox, log: Ledger) -> Json:
     d.lose(tree.extras, tree.at, log)
-    w = OllamaWriting(log, d.is_home(tree.dialect))
+    w = OllamaWriting(log, d.is_same(tree.dialect))
     return [write_tool(d, tool, w) for tool in tree.tools]
 
 
@@ -330,7 +328,7 @@ def write_tool(d: Ollama, tool: Tool, w: Writing) -> Json:
     if tool.description is not None:
         function["description"] = tool.description
     if tool.schema is not None:
-        function["parameters"] = tool.schema if w.home else parameters(tool, w.log)
+        function["parameters"] = tool.schema if w.same else parameters(tool, w.log)
     return d.emit({"type": "function", "function": function}, tool, w.log)
 
 
@@ -356,7 +354,7 @@ class OllamaTurn:
             if self.reasoning:
                 dialect.join_text(block.at, w.log)
             self.reasoning.append(joined(block.content))
-        elif is_sendable(block) and (w.home or self.role == "user"):
+        elif is_sendable(block) and (w.same or self.role == "user"):
             assert isinstance(block, Media)
             self.images.append(write_image(dialect, block, w))
         else:
@@ -372,19 +370,19 @@ class OllamaTurn:
 
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""
-        said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
-        if self.w.home:
-            return said
+        written = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
+        if self.w.same:
+            return written
         beside = self.reasoning or self.images or self.calls
         # An empty text says nothing beside others; alone, it is what the message says.
-        alone = not (said or self.w.answer or beside)
+        alone = not (written or self.w.reply or beside)
         for at in self.empty[1:] if alone else self.empty:
             self.dialect.omit_text(at, self.w.log)
-        if said or self.texts:
-            return said
+        if written or self.texts:
+            return written
         if alone:
             self.dialect.add_text(message.at, self.w.log)
-        return said
+        return written
 
 
 def is_sendable(block: Block) -> bool:

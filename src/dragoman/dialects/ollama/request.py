@@ -61,7 +61,7 @@ def read_request(d: Ollama, doc: Json) -> Request:
 
 
 def write_request(d: Ollama, tree: Request, log: Ledger) -> Json:
-    w = OllamaWriting(log, d.is_home(tree.dialect))
+    w = OllamaWriting(log, d.is_same(tree.dialect))
     out: dict[str, Json] = {}
     if tree.model is not None:
         out["model"] = tree.model

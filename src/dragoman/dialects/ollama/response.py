@@ -1,4 +1,4 @@
-"""Answers and errors of Ollama, both ways."""
+"""Replies and errors of Ollama, both ways."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 STOPS = Stops(
     {"stop": "end", "length": "length", "load": "other", "unload": "other"},
     {"stop-sequence": "stop", "tool-call": "stop", "other": "stop"},
-    rest="length",  # a cut answer must not look complete
+    rest="length",  # a cut reply must not look complete
     vague=("stop",),
 )
 COUNTS = Counts({"prompt_eval_count": INPUT, "eval_count": OUTPUT}, omits=True)
@@ -62,7 +62,7 @@ def read_response(d: Ollama, doc: Json) -> Response:
 
 
 def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
-    w = OllamaWriting(log, d.is_home(tree.dialect), answer=True)
+    w = OllamaWriting(log, d.is_same(tree.dialect), reply=True)
     out: dict[str, Json] = {}
     write_head(d, out, tree, w)
     first = heads.only_candidate(d, tree, log)
@@ -70,7 +70,7 @@ def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
     out["done"] = True
     if (word := d.stop_word(first, w)) is not None:
         out["done_reason"] = word
-    if not w.home:
+    if not w.same:
         d.lose(first.extras, first.at, log)
     if tree.usage is not None:
         out |= d.write_usage(tree.usage, w)
@@ -85,32 +85,32 @@ def write_head(d: Ollama, out: dict[str, Json], tree: Response, w: OllamaWriting
 
 
 def read_candidate(d: Ollama, doc: dict[str, Json]) -> Candidate:
-    said = need_dict(doc, "message", "")
-    message = messages.read_turn(d, said, "assistant", "/message", answer=True)
+    given = need_dict(doc, "message", "")
+    message = messages.read_turn(d, given, "assistant", "/message", reply=True)
     stop = d.stop_of(maybe_str(doc, "done_reason", ""), message)
     return Candidate(message, stop, at="")
 
 
 def read_counts(d: Ollama, doc: dict[str, Json]) -> Usage | None:
     """The usage, whose counts are fields of the response."""
-    said = {key: doc[key] for key in COUNTS.rows if doc.get(key) is not None}
-    if not said:
+    given = {key: doc[key] for key in COUNTS.rows if doc.get(key) is not None}
+    if not given:
         return None
-    return replace(d.read_usage(said, ""), at=f"/{next(iter(said))}")
+    return replace(d.read_usage(given, ""), at=f"/{next(iter(given))}")
 
 
 def read_error(d: Ollama, doc: Json) -> Failure:
     doc = as_dict(doc, "")
-    said = doc.get("error")
-    if said.__class__ is not str:  # from a proxy, perhaps
-        inner = said.get("message") if said.__class__ is dict else None
+    given = doc.get("error")
+    if given.__class__ is not str:  # from a proxy, perhaps
+        inner = given.get("message") if given.__class__ is dict else None
         words = inner if inner.__class__ is str else ""
         return Failure("other", words, dialect=d.name, extras=Extras(d.name, doc))
-    return Failure(kind_of(said), said, dialect=d.name, extras=d.keep(doc, ("error",)))
+    return Failure(kind_of(given), given, dialect=d.name, extras=d.keep(doc, ("error",)))
 
 
 def write_error(d: Ollama, tree: Failure, log: Ledger) -> Json:
-    if not d.is_home(tree.dialect):
+    if not d.is_same(tree.dialect):
         if tree.type is not None or kind_of(tree.message) != tree.kind:
             d.lack("error.type", tree.at, log)
         d.note_error(tree, log)

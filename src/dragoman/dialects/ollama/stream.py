@@ -1,4 +1,4 @@
-"""The stream of Ollama: one answer per line, each with more of the message; the last one is done.
+"""The stream of Ollama: one reply per line, each with more of the message; the last one is done.
 
 Text and reasoning come in pieces, tool calls come whole.
 """
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, encode, maybe_list, maybe_str
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...streams.base import InTurns, Said, StreamReader
+from ...streams.base import InTurns, Received, StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open
 from ...streams.framing import Frame
 from ...streams.splicing import MARKED, Splice, around, silent
@@ -38,7 +38,7 @@ class OllamaReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.message: dict[str, Json] = {}
-        self.said: dict[str, Said] = {}
+        self.received: dict[str, Received] = {}
         self.calls: list[Json] = []
         self.images: list[Json] = []
         self.probable: list[Json] = []
@@ -74,7 +74,7 @@ class OllamaReader(StreamReader):
             if key not in ("role", "tool_calls", "images", *TEXTS):
                 self.message[key] = value
         if self.is_told(doc):
-            self.sink = self.said[self.open[0]].add if self.open is not None else None
+            self.sink = self.received[self.open[0]].add if self.open is not None else None
         if doc.get("done") is True:
             self.shut(events)
             self.done = True
@@ -89,7 +89,11 @@ class OllamaReader(StreamReader):
 
     def add(self, key: str, text: str, events: list[Event]) -> None:
         if self.open is None or self.open[0] != key:
-            if key in self.said or self.calls or (key == "thinking" and "content" in self.said):
+            if (
+                key in self.received
+                or self.calls
+                or (key == "thinking" and "content" in self.received)
+            ):
                 why = (
                     "reasoning, text and tool calls were interleaved in the stream; "
                     "the document has one field for each"
@@ -99,8 +103,8 @@ class OllamaReader(StreamReader):
             at = f"/message/{key}"
             block: Block = Reasoning(at=at) if key == "thinking" else Text("", at=at)
             self.open = (key, self.enter(block, events))
-            self.said.setdefault(key, Said(self.whole))
-        self.said[key].add(text)
+            self.received.setdefault(key, Received(self.whole))
+        self.received[key].add(text)
         events.append(Delta(self.open[1], text))
 
     def enter(self, block: Block, events: list[Event]) -> int:
@@ -136,7 +140,7 @@ class OllamaReader(StreamReader):
         if self.head is None:
             return None
         message = {"role": "assistant", "content": "", **self.message}
-        message |= {key: str(said) for key, said in self.said.items()}
+        message |= {key: str(written) for key, written in self.received.items()}
         if self.images:
             message["images"] = self.images
         if self.calls:
@@ -148,14 +152,14 @@ class OllamaReader(StreamReader):
 class OllamaWriter(InTurns):
     dialect: Ollama
 
-    def __init__(self, dialect: Ollama, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = OllamaWriting(self.aside, home, answer=True)
+    def __init__(self, dialect: Ollama, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = OllamaWriting(self.aside, same, reply=True)
         self.head: dict[str, Json] = {}
         self.keys: dict[int, str] = {}  # open texts, and where they stand
         self.parts: dict[int, tuple[str, int]] = {}
         self.called: dict[int, tuple[ToolCall, list[str]]] = {}  # open calls, and their arguments
-        self.said: set[str] = set()
+        self.written: set[str] = set()
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
@@ -168,7 +172,7 @@ class OllamaWriter(InTurns):
     def open(self, event: Open) -> bytes:
         block = event.block
         if event.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one reply here
         place = PLACES.get(block.__class__)
         if place is not None and self.must_wait(event, place, quiet=place == "calls"):
             return b""
@@ -176,7 +180,7 @@ class OllamaWriter(InTurns):
             self.called[event.index] = (block, [])
         elif isinstance(block, Reasoning):
             self.keys[event.index] = "thinking"
-            if "thinking" in self.said:
+            if "thinking" in self.written:
                 self.parts[event.index] = (
                     "",
                     -1,
@@ -192,13 +196,13 @@ class OllamaWriter(InTurns):
         key = self.keys.get(event.index)
         if key is None or not event.text:
             return self.wait(event)
-        self.said.add(key)
+        self.written.add(key)
         text = event.text if key == "content" else self.apart(event)
         return self.say(key, text) if text else b""
 
     def say(self, key: str, text: str) -> bytes:
-        said = {"content": text} if key == "content" else {"content": "", "thinking": text}
-        return self.line({"role": "assistant", **said})
+        written = {"content": text} if key == "content" else {"content": "", "thinking": text}
+        return self.line({"role": "assistant", **written})
 
     def splicing(self, event: Delta) -> Splice | None:
         index = event.index
@@ -215,7 +219,7 @@ class OllamaWriter(InTurns):
         """The parts of reasoning become one text, apart from each other by a blank line."""
         before, part = self.parts.get(event.index), (event.place, event.part)
         if before is not None and before[0] not in ("", event.place):
-            return ""  # reasoning is said once here
+            return ""  # reasoning is written once here
         self.parts[event.index] = part
         return event.text if before is None or before == part else "\n\n" + event.text
 
@@ -231,12 +235,12 @@ class OllamaWriter(InTurns):
             return b""
         call = replace(found[0], arguments="".join(found[1]))
         doc = messages.write_call(self.dialect, call, self.w)
-        self.said.add("tool_calls")
+        self.written.add("tool_calls")
         return self.line({"role": "assistant", "content": "", "tool_calls": [doc]})
 
     def end(self, doc: Json) -> bytes:
-        rest = {k: v for k, v in doc["message"].items() if k not in self.said or k == "content"}
-        if "content" in self.said:
+        rest = {k: v for k, v in doc["message"].items() if k not in self.written or k == "content"}
+        if "content" in self.written:
             rest["content"] = ""
         return encode({**doc, "message": rest, "done": True}) + b"\n"
 

@@ -2,7 +2,7 @@
 
 What it does differently from its neighbours: the system prompt is a message; each tool result is
 a message with role ``tool`` and holds only text; arguments are text; there is no flag for a failed
-tool, so its text begins with a mark; there is no place for reasoning; several answers may come at
+tool, so its text begins with a mark; there is no place for reasoning; several replies may come at
 once; cached tokens count as prompt tokens.
 """
 
@@ -138,7 +138,7 @@ class OpenAIChat(Ruled):
     counts = COUNTS
     stops = STOPS
     error_is_a_stop: ClassVar[bool] = False
-    """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
+    """Whether ``finish_reason: "error"`` is a reply that was cut, and no failure."""
     errors: ClassVar[dict[str, ErrorKind]] = ERRORS
     error_types: ClassVar[dict[ErrorKind, str]] = ERROR_TYPES
     fills_silence: ClassVar[bool] = True
@@ -169,7 +169,7 @@ class OpenAIChat(Ruled):
     read_assistant = assistant.read_assistant
     write_assistant = assistant.write_assistant
     sort_blocks = assistant.sort_blocks
-    write_said = assistant.write_said
+    write_texts = assistant.write_texts
     write_beside = assistant.write_beside
     write_reasoning = assistant.write_reasoning
     read_part = parts.read_part
@@ -211,10 +211,10 @@ class OpenAIChat(Ruled):
 
         return ChatReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .write_stream import ChatWriter
 
-        return ChatWriter(self, log, home)
+        return ChatWriter(self, log, same)
 
 
 DIALECT = OpenAIChat()

@@ -57,7 +57,7 @@ THINKING_KEYS = ("reasoning_content", "reasoning")
 
 
 def read_calls(d: OpenAIChat, blocks: list[Block], calls: list[Json], at: str) -> bool:
-    """Appends the calls to what was said before them; whether a freeform one is among them."""
+    """Appends the calls to what was written before them; whether a freeform one is among them."""
     custom = False
     at += "/tool_calls"
     token = tokens(calls)
@@ -84,7 +84,7 @@ def write_calls(d: OpenAIChat, doc: dict[str, Json], calls: list[Block], w: Writ
         if not isinstance(call, ToolCall):
             out += d.write_part(call, w)
         elif is_legacy(d, call):
-            function = {"name": call.name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
+            function = {"name": call.name, "arguments": call.arguments or NO_ARGUMENTS[w.same]}
             doc[LEGACY] = d.emit(function, call, w.log)
         else:
             out.append(write_call(d, call, w))
@@ -104,7 +104,7 @@ def read_assistant(d: OpenAIChat, doc: dict[str, Json], at: str) -> Message:
     taken = ["role", "content", "name"]
     partly: dict[str, Json] = {}
     blocks = read_beside(d, doc, at, taken, partly)
-    blocks += read_said(d, doc, at, taken)
+    blocks += read_message_item(d, doc, at, taken)
     if (signed := signature_of(doc)) is not None and signing.sign_last(d, blocks, signed):
         keys, found = taken_of(signed[0])
         taken += keys
@@ -135,15 +135,17 @@ def is_usual(doc: dict[str, Json]) -> bool:
     )
 
 
-def read_said(d: OpenAIChat, doc: dict[str, Json], at: str, taken: list[str]) -> Sequence[Block]:
+def read_message_item(
+    d: OpenAIChat, doc: dict[str, Json], at: str, taken: list[str]
+) -> Sequence[Block]:
     """The content, with what it cites, and calls that stand in it."""
-    said = [inline.read_call(d, block) for block in parts.read_content(d, doc, at)]
+    given = [inline.read_call(d, block) for block in parts.read_content(d, doc, at)]
     cited = maybe_list(doc, "annotations", at)
-    if cited and len(said) == 1 and isinstance(said[0], Text):
+    if cited and len(given) == 1 and isinstance(given[0], Text):
         taken.append("annotations")
         citations = parts.read_annotations(d, cited, f"{at}/annotations")
-        return [replace(said[0], citations=citations)]
-    return said
+        return [replace(given[0], citations=citations)]
+    return given
 
 
 def write_assistant(d: OpenAIChat, message: Message, w: Writing) -> Json | None:
@@ -152,14 +154,14 @@ def write_assistant(d: OpenAIChat, message: Message, w: Writing) -> Json | None:
         if (usual := write_usual(d, content, w)) is not None:
             return usual
     beside: dict[str, Json] = {}
-    said = d.sort_blocks(lift_signature(d, content, beside, w), w)
+    spelled = d.sort_blocks(lift_signature(d, content, beside, w), w)
     doc: dict[str, Json] = {"role": "assistant"}
-    doc["content"] = d.write_said(said, doc, w)
-    for block in said.others:
+    doc["content"] = d.write_texts(spelled, doc, w)
+    for block in spelled.others:
         d.write_beside(doc, block, w)
-    if said.calls:
-        write_calls(d, doc, said.calls, w)
-    if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
+    if spelled.calls:
+        write_calls(d, doc, spelled.calls, w)
+    if not (w.same or w.reply) and doc["content"] is None and len(doc) == 2:
         d.lose(extras, message.at, w.log)
         d.omit_message(message, w.log)
         return None
@@ -202,7 +204,7 @@ def write_usual(d: OpenAIChat, content: Sequence[Block], w: Writing) -> Json | N
             block.__class__ is Text
             and text is None
             and not calls
-            and (extras is None or (not w.home and d.is_mute(extras)))
+            and (extras is None or (not w.same and d.is_mute(extras)))
             and block.cache is None
             and not block.citations
         ):
@@ -218,24 +220,24 @@ def write_usual(d: OpenAIChat, content: Sequence[Block], w: Writing) -> Json | N
             name = w.tool_name(name, call.at)
         if call_id is None or not w.ids.stays(call_id):
             call_id = w.call_id(call)
-        function = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
+        function = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.same]}
         written.append({"id": call_id, "type": "function", "function": function})
     return {"role": "assistant", "content": text, "tool_calls": written}
 
 
-def sort_blocks(d: OpenAIChat, content: Sequence[Block], w: Writing) -> ChatSaid:
+def sort_blocks(d: OpenAIChat, content: Sequence[Block], w: Writing) -> ChatReceived:
     """Text, then refusals, then calls."""
-    said = ChatSaid()
+    spelled = ChatReceived()
     for block in content:
         if isinstance(block, Text) or is_marked_call(block):
-            said.texts.append(block)
+            spelled.texts.append(block)
         elif isinstance(block, ToolCall) or is_raw_call(d, block):
-            said.calls.append(block)
+            spelled.calls.append(block)
         elif stands_in_content(d, block, w):
-            said.texts.append(block)
+            spelled.texts.append(block)
         else:
-            said.others.append(block)
-    return said
+            spelled.others.append(block)
+    return spelled
 
 
 def is_marked_call(block: Block) -> bool:
@@ -244,23 +246,23 @@ def is_marked_call(block: Block) -> bool:
 
 
 def is_raw_call(d: OpenAIChat, block: Block) -> bool:
-    """A kind of call that only some compatible server knows, at home."""
-    return isinstance(block, Raw) and d.is_home(block.dialect) and "/tool_calls/" in block.at
+    """A kind of call that only some compatible server knows, in the same dialect."""
+    return isinstance(block, Raw) and d.is_same(block.dialect) and "/tool_calls/" in block.at
 
 
 def stands_in_content(d: OpenAIChat, block: Block, w: Writing) -> bool:
     """Whether a block that is no text stands in the content, where only some servers have it."""
     place = parts.place_of(d, block)
     if isinstance(block, Media | Passage | Raw):
-        return w.home and place is None
+        return w.same and place is None
     return place == "content"
 
 
-def write_said(d: OpenAIChat, said: ChatSaid, doc: dict[str, Json], w: Writing) -> Json:
-    texts = said.texts
+def write_texts(d: OpenAIChat, written: ChatReceived, doc: dict[str, Json], w: Writing) -> Json:
+    texts = written.texts
     if not texts:
         return None
-    joined = w.answer and not w.home  # an answer is one string
+    joined = w.reply and not w.same  # a reply is one string
     joints = joints_of(texts) if joined else [""] * len(texts)
     if any(isinstance(b, Text) and b.citations for b in texts):
         offset, lifted = 0, []
@@ -275,16 +277,16 @@ def write_said(d: OpenAIChat, said: ChatSaid, doc: dict[str, Json], w: Writing) 
 
 
 def write_one_string(d: OpenAIChat, texts: list[Block], joints: list[str], w: Writing) -> str:
-    """An answer is one string here."""
+    """A reply is one string here."""
     first = next((b for b in texts if isinstance(b, Text) and b.text), next(iter(texts), None))
-    said: list[str] = []
+    spelled: list[str] = []
     for block, between in zip(texts, joints, strict=True):
         if block is not first:
             note_joined(block, d, w)
         if isinstance(block, Text):
-            said += (between, block.text)
+            spelled += (between, block.text)
         d.lose(block.extras, block.at, w.log)
-    return "".join(said)
+    return "".join(spelled)
 
 
 def lift_citations(
@@ -305,10 +307,10 @@ def write_annotation(
     if cite.kind == "other":
         return None if cite.extras is None else cite.extras.fields
     inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
-    if cite.title is not None or not w.home:
+    if cite.title is not None or not w.same:
         inner["title"] = cite.title or ""
     span = cite.span
-    if span is None and not w.home:
+    if span is None and not w.same:
         span = (0, length)
     if span is not None:
         inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}
@@ -393,16 +395,16 @@ def keep_call(d: OpenAIChat, doc: dict[str, Json], partly: dict[str, Json]) -> E
 
 def write_call(d: OpenAIChat, call: ToolCall, w: Writing) -> Json:
     if d.can.freeform != "native":
-        call = freeform.as_function(call, w.home)
+        call = freeform.as_function(call, w.same)
     out: dict[str, Json] = {}
-    if not w.home or call.id is not None:
+    if not w.same or call.id is not None:
         out["id"] = w.call_id(call)
     out["type"] = call.kind
     name = w.tool_name(call.name, call.at)
     if call.kind == "custom":
         out["custom"] = {"name": name, "input": call.arguments}
     else:
-        out["function"] = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.home]}
+        out["function"] = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.same]}
     return d.emit(out, signing.write_signature(d, out, call, w), w.log)
 
 
@@ -425,7 +427,7 @@ def is_legacy(d: OpenAIChat, call: ToolCall) -> bool:
 
 
 def read_spoken(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
-    """Audio that the model spoke: whole in an answer, by its id in a history."""
+    """Audio that the model spoke: whole in a reply, by its id in a history."""
     data, spoken = maybe_str(doc, "data", at), maybe_str(doc, "id", at)
     transcript = maybe_str(doc, "transcript", at)
     place: dict[str, Json] = {"place": "audio"}
@@ -455,7 +457,7 @@ def write_reasoning(d: OpenAIChat, doc: dict[str, Json], block: Reasoning, w: Wr
     d.lose(block.extras, block.at, w.log)
     if key is None or not any(block.content):
         return None
-    if not w.home and (key in doc or len(block.content) > 1):
+    if not w.same and (key in doc or len(block.content) > 1):
         d.join_text(block.at, w.log)
     doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(block.content)
     return None
@@ -478,7 +480,7 @@ def joints_of(texts: Sequence[Block]) -> list[str]:
     return out
 
 
-class ChatSaid:
+class ChatReceived:
     """What an assistant said, sorted."""
 
     __slots__ = ("calls", "others", "texts")

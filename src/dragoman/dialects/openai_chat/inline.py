@@ -49,7 +49,7 @@ def has_results(message: Message) -> bool:
 
 
 def cut(chat: OpenAIChat, message: Message) -> list[Message]:
-    """The results of a user's message as messages of their own, and what is said around them."""
+    """The results of a user's message as messages of their own, and what is written around them."""
     pieces: list[tuple[Role, list[Block]]] = []
     for block in message.content:
         if isinstance(block, Raw) and kind_of(block) == RESULT:

@@ -144,23 +144,23 @@ def write_plain(d: OpenAIChat, message: Message, w: Writing) -> Json | None:
             if message.name is not None:
                 doc["name"] = message.name
             return doc
-    said = parts.write_content(d, content, w)
-    if said is None and not w.home:
+    spelled = parts.write_content(d, content, w)
+    if spelled is None and not w.same:
         d.lose(extras, message.at, w.log)
         d.omit_message(message, w.log)
         return None
-    doc = {"role": message.role, "content": [] if said is None else said}
+    doc = {"role": message.role, "content": [] if spelled is None else spelled}
     if message.name is not None:
         doc["name"] = message.name
     return d.emit(doc, message, w.log)
 
 
 def read_message(d: OpenAIChat, doc: dict[str, Json], at: str) -> Message:
-    said = doc.get("role")
-    role = ROLES.get(said) if said.__class__ is str else None
+    given = doc.get("role")
+    role = ROLES.get(given) if given.__class__ is str else None
     if role is None:
         need_str(doc, "role", at)
-        raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        raise Malformed(f"unknown role {given!r}; there are: {', '.join(ROLES)}", at)
     if role == "assistant":
         return d.read_assistant(doc, at)
     if role == "tool":
@@ -194,14 +194,14 @@ def write_result(
     if block.__class__ is not ToolResult:
         raise Malformed("only tool results are allowed in a tool message", block.at)
     content, extras, call_id = block.content, block.extras, block.call_id
-    if block.kind != "function" and not w.home:
+    if block.kind != "function" and not w.same:
         note_kind(d, block, w)
     if (
-        (extras is None or (not w.home and d.is_mute(extras)))
+        (extras is None or (not w.same and d.is_mute(extras)))
         and not block.is_error
         and block.name is None
         and block.cache is None
-        and not (w.home and call_id is None)
+        and not (w.same and call_id is None)
         and (message.extras is None or d.is_mute(message.extras))
         and len(content) == 1
     ):  # the usual shape
@@ -219,15 +219,15 @@ def write_result(
     if block.cache is not None:  # which only a part of the user's content can bear
         return d.emit({"role": "user", "content": d.write_part(block, w)}, message, w.log)
     doc: dict[str, Json] = {"role": "tool"}
-    if not w.home or call_id is not None:
+    if not w.same or call_id is not None:
         doc["tool_call_id"] = w.result_id(block)
     elif block.name is not None:
         doc["role"] = "function"  # from before there were tools
-    said = d.write_result_content(doc, block, hoisted, w)
-    doc["content"] = said if said is not None else [] if w.home else ""
-    if block.name is not None and (w.home or d.can.result_names):
+    spelled = d.write_result_content(doc, block, hoisted, w)
+    doc["content"] = spelled if spelled is not None else [] if w.same else ""
+    if block.name is not None and (w.same or d.can.result_names):
         doc["name"] = block.name
-    if w.home:
+    if w.same:
         return d.emit(d.emit(doc, message, w.log), block, w.log)
     d.lose(message.extras, message.at, w.log)
     return d.emit(doc, block, w.log)
@@ -257,7 +257,7 @@ def write_result_content(
     texts = [part for part in block.content if isinstance(part, Text)]
     if len(texts) < len(block.content):
         hoist(d, block, doc, hoisted, w)
-        if not w.home and hoisted:
+        if not w.same and hoisted:
             note_empty_result(texts, block.is_error, w.log)
     return parts.write_content(d, mark_texts(d, texts, block, w), w)
 
@@ -267,7 +267,7 @@ def mark_texts(
 ) -> Sequence[Block]:
     """There is no flag for a failed tool: its text says so, and another's must not."""
     first = texts[0] if texts else None
-    if w.home and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
+    if w.same and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
         return texts  # a text with keys of its own is no mark, and is written as it was
     if not block.is_error:
         if isinstance(first, Text) and is_marked(first.text):

@@ -117,9 +117,9 @@ def write_part(d: OpenAIChat, block: Block, w: Writing) -> list[Json]:
             return [d.emit({"type": "refusal", "refusal": block.text}, block, w.log)]
         case Reasoning() if place_of(d, block) == "content":
             return [gateways.write_part(block)]
-        case Raw() | Hosted() if d.is_home(block.dialect):
+        case Raw() | Hosted() if d.is_same(block.dialect):
             return [block.payload]
-        case ToolCall() | ToolResult() if w.home:
+        case ToolCall() | ToolResult() if w.same:
             return [inline.write_part(d, block, w)]
         case _:
             d.omit(block, w.log)
@@ -173,7 +173,7 @@ def read_image(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
 
 def write_image(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
     image: dict[str, Json] = {"url": url_of(block.source)}
-    if block.detail is not None and (w.home or block.detail != "auto"):
+    if block.detail is not None and (w.same or block.detail != "auto"):
         image["detail"] = block.detail
     return {"type": "image_url", "image_url": image}
 
@@ -234,7 +234,7 @@ def read_file(d: OpenAIChat, doc: dict[str, Json], at: str) -> Block:
 def write_file(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
     file: dict[str, Json] = {}
-    if w.home and source.kind == "url" and not has_scheme(source.value):
+    if w.same and source.kind == "url" and not has_scheme(source.value):
         return write_unofficial(d, block)  # else it would be read as data
     if source.kind == "file":
         file["file_id"] = source.value
@@ -317,13 +317,13 @@ def read_content(d: OpenAIChat, doc: dict[str, Json], at: str) -> tuple[Block, .
         return ()
     if content.__class__ is not dict:
         expected("a string or a list", content, where)
-    # Some servers parse a JSON answer on the client's behalf.
+    # Some servers parse a JSON reply on the client's behalf.
     return (Text(compact(content), at=where),)
 
 
 def write_content(d: OpenAIChat, blocks: Sequence[Block], w: Writing) -> Json:
     """A string for one plain text, else a list; None where nothing is left."""
-    if len(blocks) == 1 and is_plain_text(blocks[0], home=False):
+    if len(blocks) == 1 and is_plain_text(blocks[0], same=False):
         return blocks[0].text
     return write_parts(d, blocks, w) or None
 

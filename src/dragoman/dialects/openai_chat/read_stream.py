@@ -38,7 +38,7 @@ from ...model import (
     Source,
     Text,
 )
-from ...streams.base import Keys, Said, StreamReader, is_complete
+from ...streams.base import Keys, Received, StreamReader, is_complete
 from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Signed, hollow
 from ...streams.framing import Frame
 from . import assistant, gateways, parts, response, signing
@@ -105,7 +105,7 @@ decode_usual = msgspec.json.Decoder(ChatUsual).decode
 
 # The parts of a speech, and what of its block they add to.
 SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
-SILENCE = Said(True)
+SILENCE = Received(True)
 REASONING = "reasoning part"
 RANKS = {"content": 1, "refusal": 2, "function_call": 3}
 """Reasoning stands first at rest, then these."""
@@ -119,15 +119,17 @@ class Speaker:
         self.whole = whole
         self.doc: dict[str, Json] = {}  # the choice, apart from its message
         self.message: dict[str, Json] = {}
-        self.said: dict[str, Said] = {}  # texts of the message by their keys
+        self.received: dict[str, Received] = {}  # texts of the message by their keys
         self.calls: dict[int, dict[str, Json]] = {}
         self.places: dict[int, int] = {}  # index of a call as the server counts -> its number
-        self.arguments: dict[int, Said] = {}
+        self.arguments: dict[int, Received] = {}
         self.annotations: list[Json] = []
         self.cites: list[Citation] = []  # those that came before the text
-        self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
-        self.blocks: list[tuple[dict[str, Json], Said]] = []  # LiteLLM's, and their words
-        self.reasoning: list[tuple[dict[str, Json], Said]] | None = None  # a part of the content
+        self.spoken: dict[str, Received] = {}  # the data of a speech, and its transcript
+        self.blocks: list[tuple[dict[str, Json], Received]] = []  # LiteLLM's, and their words
+        self.reasoning: list[tuple[dict[str, Json], Received]] | None = (
+            None  # a part of the content
+        )
         self.parts: list[Json] = []  # of the content, as they are
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.text: int | None = None  # the block of the content, open or closed
@@ -159,7 +161,7 @@ class ChatReader(StreamReader):
     def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
-        self.same: tuple[Json, ...] = ()
+        self.steady: tuple[Json, ...] = ()
         self.numbers = self.speakers = dict[int, Speaker]()
         self.count = 0  # of blocks
         self.last = b""
@@ -172,28 +174,28 @@ class ChatReader(StreamReader):
             return self.read_with_care(frame)
         same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
                 usual.provider, usual.created)  # fmt: skip
-        if same == self.same and len(usual.choices) == 1:
+        if same == self.steady and len(usual.choices) == 1:
             choice = usual.choices[0]
             speaker = self.speakers.get(choice.index)
             found = None if speaker is None else self.more_of(speaker, choice.delta)
             if found is not None:
-                index, text, said = found
-                said.add(text)
-                self.sink = said.add
+                index, text, given = found
+                given.add(text)
+                self.sink = given.add
                 return (Delta(index, text),)
-        self.same = ()
+        self.steady = ()
         events = self.read_with_care(frame)
         if self.head is not None:
-            self.same = same
+            self.steady = same
         return events
 
-    def more_of(self, speaker: Speaker, delta: UsualDelta) -> tuple[int, str, Said] | None:
+    def more_of(self, speaker: Speaker, delta: UsualDelta) -> tuple[int, str, Received] | None:
         """The open block that a delta adds to, the text, and where it is kept; None: with care."""
         text, calls, opened = delta.content, delta.tool_calls, speaker.open
         if delta.reasoning_content is not None or delta.reasoning is not None:
             return self.more_reasoning(speaker, delta)
         if text and not calls and "content" in opened:
-            return opened["content"], text, speaker.said["content"]
+            return opened["content"], text, speaker.received["content"]
         if not text and calls and len(calls) == 1:
             number = speaker.places.get(calls[0].index)
             if number is not None and number in opened:
@@ -201,7 +203,9 @@ class ChatReader(StreamReader):
                 return opened[number], calls[0].function.arguments, speaker.arguments[number]
         return None
 
-    def more_reasoning(self, speaker: Speaker, delta: UsualDelta) -> tuple[int, str, Said] | None:
+    def more_reasoning(
+        self, speaker: Speaker, delta: UsualDelta
+    ) -> tuple[int, str, Received] | None:
         key, text = "reasoning_content", delta.reasoning_content
         if text is None:
             key, text = "reasoning", delta.reasoning
@@ -211,7 +215,7 @@ class ChatReader(StreamReader):
         if not text or not silent or delta.tool_calls or not self.thinks_apart:
             return None
         index = speaker.open.get(key)
-        return None if index is None else (index, text, speaker.said[key])
+        return None if index is None else (index, text, speaker.received[key])
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
         if frame[1].strip() == DONE:
@@ -341,7 +345,7 @@ class ChatReader(StreamReader):
 
     def announce(self, speaker: Speaker, key: str) -> None:
         """Something begins that stands before the text at rest."""
-        if key in speaker.said or speaker.calls or self.comes_late(speaker, BLOCKS):
+        if key in speaker.received or speaker.calls or self.comes_late(speaker, BLOCKS):
             self.out_of_order(speaker)
 
     def read_reasoning(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
@@ -359,11 +363,11 @@ class ChatReader(StreamReader):
             speaker.reasoning = []
         for number, item in enumerate(part.get("summary", [part])):
             if number == len(speaker.reasoning):
-                speaker.reasoning.append(({}, Said(self.whole)))
-            known, said = speaker.reasoning[number]
+                speaker.reasoning.append(({}, Received(self.whole)))
+            known, given = speaker.reasoning[number]
             known |= {k: v for k, v in item.items() if v is not None}
             if text := item["text"]:
-                said.add(text)
+                given.add(text)
                 place: Place = "summary" if "summary" in part else "text"
                 events.append(Delta(index, text, place, number))
             if item.get("signature"):
@@ -380,7 +384,7 @@ class ChatReader(StreamReader):
         words, fields = gateways.words_of(docs), delta.get(gateways.FIELDS)
         if words and rest.get(gateways.TWIN) == words:
             del rest[gateways.TWIN]
-            speaker.said.setdefault(gateways.TWIN, Said(self.whole)).add(words)
+            speaker.received.setdefault(gateways.TWIN, Received(self.whole)).add(words)
         if fields.__class__ is dict and fields.get(BLOCKS) == docs:
             rest[gateways.FIELDS] = {k: v for k, v in fields.items() if k != BLOCKS} or None
         return rest
@@ -398,11 +402,11 @@ class ChatReader(StreamReader):
             read = gateways.read_block(self.dialect, doc, at)
             block: Block = read if "data" in doc else hollow(read)
             index = self.begin_block(speaker, BLOCKS, block, events)
-            speaker.blocks.append((dict(doc), Said(self.whole)))
-        known, said = speaker.blocks[-1]
+            speaker.blocks.append((dict(doc), Received(self.whole)))
+        known, given = speaker.blocks[-1]
         known |= {key: value for key, value in doc.items() if value is not None}
         if text:
-            said.add(text)
+            given.add(text)
             events.append(Delta(index, text))
         if signature:
             events.append(Signed(index, Signature(signature, gateways.ISSUER)))
@@ -410,16 +414,16 @@ class ChatReader(StreamReader):
             events.append(Close(speaker.open.pop(BLOCKS)))
 
     def catch_up(self, speaker: Speaker, so_far: Json, events: list[Event]) -> None:
-        """Some servers repeat all that was said so far, and may leave the delta out."""
-        said = speaker.said.get("content", SILENCE)
-        if isinstance(so_far, str) and (more := said.lacks(so_far)):
+        """Some servers repeat all that was written so far, and may leave the delta out."""
+        given = speaker.received.get("content", SILENCE)
+        if isinstance(so_far, str) and (more := given.lacks(so_far)):
             self.add(speaker, "content", more, events)
 
     def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
-        """More of a text: the answer, a refusal, reasoning."""
+        """More of a text: the reply, a refusal, reasoning."""
         index = speaker.open.get(key)
         if index is None:
-            if key in speaker.said or speaker.calls or self.comes_late(speaker, key):
+            if key in speaker.received or speaker.calls or self.comes_late(speaker, key):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
@@ -427,16 +431,16 @@ class ChatReader(StreamReader):
                 speaker.text = index
                 events += [Cite(index, cite) for cite in speaker.cites]
                 speaker.cites.clear()
-        said = speaker.said.get(key)
-        if said is None:
-            said = speaker.said[key] = Said(self.whole)
-        said.add(text)
+        given = speaker.received.get(key)
+        if given is None:
+            given = speaker.received[key] = Received(self.whole)
+        given.add(text)
         events.append(Delta(index, text))
 
     def comes_late(self, speaker: Speaker, key: str) -> bool:
         """Whether a text begins after one that stands after it at rest."""
         rank = RANKS.get(key, 0)
-        return any(RANKS.get(said, 0) > rank for said in speaker.said)
+        return any(RANKS.get(given, 0) > rank for given in speaker.received)
 
     def out_of_order(self, speaker: Speaker) -> None:
         why = (
@@ -472,7 +476,7 @@ class ChatReader(StreamReader):
         call = speaker.calls.get(number)
         if call is None:
             call = speaker.calls[number] = {}
-            speaker.arguments[number] = Said(True)
+            speaker.arguments[number] = Received(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
         if (index is not None or number in speaker.ended) and not CALL.fit(doc):
@@ -530,17 +534,17 @@ class ChatReader(StreamReader):
                     call[key] = {}
                 inner = call[key]
                 field = "arguments" if key == "function" else "input"
-                for name, said in value.items():
+                for name, given in value.items():
                     if name == field:
-                        if said.__class__ is dict:
-                            said = encode(said).decode()
-                        elif said is not None and said.__class__ is not str:
-                            expected("a string", said, f"{at}/{key}/{field}")
-                        text += said or ""
-                    elif said or name not in inner:
-                        inner[name] = said
+                        if given.__class__ is dict:
+                            given = encode(given).decode()
+                        elif given is not None and given.__class__ is not str:
+                            expected("a string", given, f"{at}/{key}/{field}")
+                        text += given or ""
+                    elif given or name not in inner:
+                        inner[name] = given
             elif key == "id" and call.get("id"):
-                pass  # it has been said: the first one holds
+                pass  # it has been written: the first one holds
             elif key != "index" and (value not in (None, "") or key not in call):
                 call[key] = value
         return text
@@ -559,7 +563,7 @@ class ChatReader(StreamReader):
         call = speaker.message.get("function_call") or {}
         speaker.message["function_call"] = call
         text = self.merge_call({"function": call}, {"function": doc}, "")
-        said = speaker.said.setdefault("function_call", Said(True))
+        given = speaker.received.setdefault("function_call", Received(True))
         begun = "function_call" in speaker.open or "function_call" in speaker.ended
         if begun and not LEGACY.fit(doc):
             where = f"/choices/{speaker.number}/message/function_call"
@@ -572,7 +576,7 @@ class ChatReader(StreamReader):
         if text:
             if "function_call" in speaker.ended:
                 raise Malformed("more arguments arrived for a tool call that was complete")
-            said.add(text)
+            given.add(text)
             if "function_call" in speaker.open:
                 events.append(Delta(speaker.open["function_call"], text))
 
@@ -609,7 +613,7 @@ class ChatReader(StreamReader):
             if text is not None and text.__class__ is not str:
                 expected("a string", text, f"/choices/{speaker.number}/message/audio/{key}")
             if text is not None:
-                speaker.spoken.setdefault(key, Said(True)).add(text)
+                speaker.spoken.setdefault(key, Received(True)).add(text)
                 events.append(Delta(speaker.open["audio"], text, place))
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
@@ -628,31 +632,33 @@ class ChatReader(StreamReader):
         self.sign(speaker, events)
 
     def sign(self, speaker: Speaker, events: list[Event]) -> None:
-        """The signature of a text comes when all of it was said, as a text that says nothing."""
-        said = "content" in speaker.said
+        """The signature of a text comes when all of it was written, as a text that says nothing."""
+        given = "content" in speaker.received
         found = None if speaker.signed else signature_of(speaker.message)
-        if found is None or not (said or speaker.message.get("content") == ""):
+        if found is None or not (given or speaker.message.get("content") == ""):
             return
         speaker.signed = True
         at = f"/choices/{speaker.number}/message/content"
         block = Text("", at=at, extras=signing.signed(self.dialect, None, found))
-        self.add_signed(speaker, block, said, events)
+        self.add_signed(speaker, block, given, events)
 
-    def add_signed(self, speaker: Speaker, block: Block, said: bool, events: list[Event]) -> None:
-        """A text that says nothing, and bears the signature of what was said before it."""
+    def add_signed(
+        self, speaker: Speaker, block: Block, written: bool, events: list[Event]
+    ) -> None:
+        """A text that says nothing, and bears the signature of what was written before it."""
         events.append(Close(self.begin_block(speaker, SIGNED, block, events)))
         del speaker.open[SIGNED]
         if speaker.calls:
             self.out_of_order(speaker)
-        if said:
+        if written:
             why = "the signature of a text arrived after the text"
             self.notes.append(("stream.text", block.at, why))
 
     def finish(self, told: bool = False) -> Sequence[Event]:
-        """The answer is complete if every candidate said why it stopped.
+        """The reply is complete if every candidate said why it stopped.
 
         ``told``: the server said ``[DONE]``. Snowflake, Kimi and LiteLLM may do so without a reason
-        to stop; then it is unknown, as it is at rest. Of an answer that says nothing it is none.
+        to stop; then it is unknown, as it is at rest. Of a reply that says nothing it is none.
         """
         if self.done:
             return ()
@@ -675,11 +681,11 @@ class ChatReader(StreamReader):
         return self.finish()
 
     def is_complete(self) -> bool:
-        said = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
-        return bool(said) and all(said)
+        given = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
+        return bool(given) and all(given)
 
     def silent(self) -> Response:
-        """The answer as it is known, without what it says."""
+        """The reply as it is known, without what it says."""
         tree = response.read_response(self.dialect, self.document())
         assert isinstance(tree, Response)
         candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
@@ -698,15 +704,15 @@ class ChatReader(StreamReader):
 
     def choice(self, speaker: Speaker) -> Json:
         message: dict[str, Json] = {"role": "assistant", "content": None, **speaker.message}
-        for key, said in speaker.said.items():
+        for key, given in speaker.received.items():
             if key == "function_call":
-                message[key] = {**message[key], "arguments": str(said)}
+                message[key] = {**message[key], "arguments": str(given)}
             else:
-                message[key] = str(said)
+                message[key] = str(given)
         if speaker.reasoning is not None or speaker.parts:
             message["content"] = self.content_in_parts(speaker, message["content"])
         if speaker.blocks:
-            blocks = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            blocks = [block_at_rest(doc, str(given)) for doc, given in speaker.blocks]
             where = f"/choices/{speaker.number}/message/{BLOCKS}"
             self.supersede(message.get(BLOCKS), blocks, where)
             message[BLOCKS] = blocks
@@ -714,7 +720,7 @@ class ChatReader(StreamReader):
             message["annotations"] = list(speaker.annotations)
         if speaker.spoken:
             audio = message["audio"] if isinstance(message["audio"], dict) else {}
-            message["audio"] = audio | {key: str(said) for key, said in speaker.spoken.items()}
+            message["audio"] = audio | {key: str(given) for key, given in speaker.spoken.items()}
         calls = [
             with_arguments(call, str(speaker.arguments[number]))
             for number, call in sorted(speaker.calls.items())
@@ -728,7 +734,7 @@ class ChatReader(StreamReader):
 
     def content_in_parts(self, speaker: Speaker, text: Json) -> list[Json]:
         """Reasoning, then what came whole, then the text."""
-        items = [{**item, "text": str(said)} for item, said in speaker.reasoning or ()]
+        items = [{**item, "text": str(given)} for item, given in speaker.reasoning or ()]
         parts: list[Json] = items  # a text is a part by itself
         if speaker.reasoning is not None and not any(i["type"] == gateways.PART for i in items):
             parts = [{"type": gateways.PART, "summary": items}]
@@ -737,7 +743,7 @@ class ChatReader(StreamReader):
 
 
 def block_at_rest(doc: dict[str, Json], text: str) -> dict[str, Json]:
-    """One of LiteLLM's blocks, with all that was said of it."""
+    """One of LiteLLM's blocks, with all that was written of it."""
     if doc["type"] == "redacted_thinking":
         return doc
     whole = {**doc, "thinking": text}
@@ -745,10 +751,10 @@ def block_at_rest(doc: dict[str, Json], text: str) -> dict[str, Json]:
 
 
 def says_something(speaker: Speaker) -> bool:
-    """Whether a candidate has said why it stopped, or anything at all."""
+    """Whether a candidate has written why it stopped, or anything at all."""
     reason = speaker.doc.get("finish_reason") is not None
-    said = (speaker.said, speaker.calls, speaker.spoken, speaker.blocks, speaker.reasoning)
-    return reason or any(said) or bool(speaker.parts)
+    given = (speaker.received, speaker.calls, speaker.spoken, speaker.blocks, speaker.reasoning)
+    return reason or any(given) or bool(speaker.parts)
 
 
 def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:

@@ -104,7 +104,7 @@ def write_request(d: OpenAIChat, tree: Request, log: Ledger) -> Json:
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree.tool_choice, w)
     out["messages"] = d.write_history(tree.messages, w)
-    if "response_format" in out and "json-word" in d.rules and not w.home:
+    if "response_format" in out and "json-word" in d.rules and not w.same:
         say_json(d, out, tree, log)
     if tree.params.stream and d.asks_for_usage:
         out["stream_options"] = dict(COUNTED)  # elsewhere, streams always count
@@ -146,7 +146,7 @@ def read_messages(d: OpenAIChat, doc: Json) -> History:
 
 def write_messages(d: OpenAIChat, tree: History, log: Ledger) -> Json:
     messages = d.write_history(tree.messages, d.writing(log, tree.dialect))
-    if tree.extras is not None and d.is_home(tree.extras.dialect):
+    if tree.extras is not None and d.is_same(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -166,7 +166,7 @@ def read_request_tools(
 def write_request_tools(
     d: OpenAIChat, out: dict[str, Json], tools: tuple[Tool, ...], w: Writing
 ) -> None:
-    if (docs := write_tool_list(d, tools, w)) or w.home:
+    if (docs := write_tool_list(d, tools, w)) or w.same:
         out["tools"] = docs
 
 
@@ -189,9 +189,9 @@ def read_request_choice(d: OpenAIChat, doc: dict[str, Json], taken: set[str]) ->
 def write_request_choice(
     d: OpenAIChat, out: dict[str, Json], choice: ToolChoice, w: Writing
 ) -> None:
-    if (said := d.write_choice(choice, w)) is not None:
-        out["tool_choice"] = said
-    if choice.parallel is not None and (w.home or not choice.parallel):
+    if (written := d.write_choice(choice, w)) is not None:
+        out["tool_choice"] = written
+    if choice.parallel is not None and (w.same or not choice.parallel):
         out["parallel_tool_calls"] = choice.parallel
 
 
@@ -214,7 +214,7 @@ def write_params(d: OpenAIChat, out: dict[str, Json], tree: Request, w: Writing)
     params = fields.write(out, tree.params, w, d.name, d.spelling(tree))
     if params is None:
         return
-    if "top_logprobs" in out and "logprobs" not in out and not w.home:
+    if "top_logprobs" in out and "logprobs" not in out and not w.same:
         # "top_logprobs is only allowed when logprobs is enabled"
         out["logprobs"] = True
         why = f"{d.name} requires logprobs with top_logprobs"
@@ -222,7 +222,7 @@ def write_params(d: OpenAIChat, out: dict[str, Json], tree: Request, w: Writing)
     if params.thinking is not None:
         d.write_effort(out, params.thinking, w)
     output = params.output
-    if output is not None and (w.home or output.kind != "text" or output.extras is not None):
+    if output is not None and (w.same or output.kind != "text" or output.extras is not None):
         out["response_format"] = d.write_output(output, w)
     d.lose(params.extras, params.at, log)
 
@@ -286,7 +286,7 @@ def write_output(d: OpenAIChat, form: OutputFormat, w: Writing) -> Json:
     for key in ("description", "schema", "strict"):
         if (value := getattr(form, key)) is not None:
             inner[key] = value
-    if form.strict and d.enforces and not w.home and form.schema is not None:
+    if form.strict and d.enforces and not w.same and form.schema is not None:
         inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
         inner["strict"] = strict or False
     return d.emit({"type": "json_schema", "json_schema": inner}, form, w.log)

@@ -1,4 +1,4 @@
-"""Answers and errors of Chat Completions, both ways."""
+"""Replies and errors of Chat Completions, both ways."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ STOPS = Stops(
         "tool_calls": "tool-call",
         "function_call": "tool-call",
         "content_filter": "filter",
-        "error": "error",  # not OpenAI's word, but that of servers that pass on others' answers
+        "error": "error",  # not OpenAI's word, but that of servers that pass on others' replies
     },
     {"stop-sequence": "stop", "error": "length", "other": "stop"},
-    rest="length",  # a cut answer must not look complete
+    rest="length",  # a cut reply must not look complete
     vague=("stop",),
     calls=True,
 )
@@ -110,7 +110,7 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
 
 
 def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
-    w = d.writing(log, tree.dialect, answer=True)
+    w = d.writing(log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     write_head(d, out, tree, w)
     out["choices"] = [
@@ -129,9 +129,9 @@ def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
 def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger) -> None:
     """What stands for an output without a message and a call: "[No response generated]"."""
     for choice, candidate in zip(choices, tree.candidates, strict=True):
-        said = (value for key, value in choice["message"].items() if key != "role")
+        written = (value for key, value in choice["message"].items() if key != "role")
         ended = candidate.stop is not None and candidate.stop.reason not in UNDER_WAY
-        if ended and all(value is None for value in said):
+        if ended and all(value is None for value in written):
             choice["message"]["content"] = NO_RESPONSE
             why = f"a response without output is {NO_RESPONSE!r} in {d.name}"
             log.approximated("message.empty", candidate.message.at, why)
@@ -140,7 +140,7 @@ def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger
 def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) -> None:
     heads.put_id(d, out, tree, w, "chatcmpl-1")
     out["object"] = "chat.completion"
-    heads.put_created(d, out, "created", tree, w, heads.exact if w.home else int)
+    heads.put_created(d, out, "created", tree, w, heads.exact if w.same else int)
     if tree.created is not None and out["created"] != tree.created:
         heads.round_date("seconds", tree, d, w.log)
     heads.put_model(d, out, tree, w)
@@ -154,7 +154,7 @@ def write_candidate(d: OpenAIChat, candidate: Candidate, index: int, w: Writing)
 
 
 def write_answer(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
-    message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
+    message = candidate.message if w.same else drop_empty_texts(candidate.message, w.log)
     doc = d.write_assistant(message, w)
     assert doc is not None  # a response may be empty
     doc.setdefault("refusal", None)
@@ -172,8 +172,8 @@ def choose_stop(d: OpenAIChat, candidate: Candidate, stop: Stop) -> str | None:
 
 def as_read(d: OpenAIChat, candidate: Candidate) -> Message:
     """What a reader will find of a reply: an empty refusal is none, and calls come last."""
-    said = [block for block in candidate.message.content if not is_empty_text(block)]
-    return Message("assistant", tuple(sorted(said, key=lambda b: isinstance(b, ToolCall))))
+    written = [block for block in candidate.message.content if not is_empty_text(block)]
+    return Message("assistant", tuple(sorted(written, key=lambda b: isinstance(b, ToolCall))))
 
 
 def settle(d: OpenAIChat, message: Message, log: Ledger) -> Message:
@@ -203,18 +203,18 @@ def settle_block(d: OpenAIChat, block: Block, log: Ledger) -> Block:
 
 
 def is_failure(d: OpenAIChat, doc: dict[str, Json]) -> bool:
-    """Whether an error came in place of an answer, or in the middle of its stream."""
+    """Whether an error came in place of a reply, or in the middle of its stream."""
     return doc.get("error") is not None and not doc.get("choices")
 
 
 def read_choice_of_answer(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
     at = f"/choices/{index}"
     if doc.get("message") is None and is_filtered(d, doc):
-        said, where = FILTERED, at
+        given, where = FILTERED, at
     else:
-        said, where = need_dict(doc, "message", at), f"{at}/message"
-    message = without_empty_texts(d.read_assistant(said, where))
-    maybe_str(said, "role", message.at)
+        given, where = need_dict(doc, "message", at), f"{at}/message"
+    message = without_empty_texts(d.read_assistant(given, where))
+    maybe_str(given, "role", message.at)
     stop = d.stop_of(maybe_str(doc, "finish_reason", at), message)
     extras = d.keep(doc, CHOICE_KEYS)
     return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
@@ -249,44 +249,44 @@ def read_error(d: OpenAIChat, doc: Json) -> Failure:
         extras = d.keep(doc, (key,) if key else ())
         return Failure(d.errors.get(words, "other"), words, dialect=d.name, extras=extras)
     known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
-    said = {k: inner[k] for k in known}
+    given = {k: inner[k] for k in known}
     status = inner.get("code")
     number = STATUS.get(status) if status.__class__ is int else None
-    kind = error_kind(d, said, number)
+    kind = error_kind(d, given, number)
     if number is not None and number == kind:  # else it says something else than the words
         known.append("code")
     return Failure(
         kind,
-        said.get("message", ""),
-        said.get("type"),
-        said.get("code"),
-        said.get("param"),
+        given.get("message", ""),
+        given.get("type"),
+        given.get("code"),
+        given.get("param"),
         dialect=d.name,
         extras=d.keep(doc, (), partly={"error": known}),
     )
 
 
-def error_kind(d: OpenAIChat, said: dict[str, str], status: ErrorKind | None) -> ErrorKind:
+def error_kind(d: OpenAIChat, written: dict[str, str], status: ErrorKind | None) -> ErrorKind:
     """What an error is: by its words, then by its number; what says more goes first."""
-    code, kind = d.errors.get(said.get("code", "")), d.errors.get(said.get("type", ""))
+    code, kind = d.errors.get(written.get("code", "")), d.errors.get(written.get("type", ""))
     if code == "invalid-request" and kind is not None:
         code = kind  # DeepSeek's code for a wrong key
     return code or kind or status or "other"
 
 
 def write_error(d: OpenAIChat, tree: Failure, log: Ledger) -> Json:
-    home = d.is_home(tree.dialect)
+    same = d.is_same(tree.dialect)
     inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
     inner |= {"param": tree.param, "code": tree.code}
-    if not home:
+    if not same:
         d.write_error_words(inner, tree, log)
         d.note_error(tree, log)
     elif d.read_error({"error": inner}).kind != tree.kind:  # a status told it, or a message
         inner["type"] = d.error_types.get(tree.kind)
     out = d.emit({"error": inner}, tree, log)
-    said, code = out["error"], inner.get("code")
-    if d.says_status and not home and said.__class__ is dict and said["code"] != code:
-        said["code"] = code  # kin pass on a number that tells another kind
+    written, code = out["error"], inner.get("code")
+    if d.says_status and not same and written.__class__ is dict and written["code"] != code:
+        written["code"] = code  # kin pass on a number that tells another kind
         log.dropped(
             "extras",
             f"{tree.at}/error/code",

@@ -120,8 +120,8 @@ def inner_of(at: str, holder: dict[str, Json]) -> Placed:
     return f"{at}/{kind}", inner if isinstance(inner, dict) else {}
 
 
-def answers(page: Page) -> Iterator[Placed]:
-    """The messages of an answer."""
+def replies(page: Page) -> Iterator[Placed]:
+    """The messages of a reply."""
     for at, choice in placed(page.top.get("choices"), "/choices"):
         message = choice.get("message")
         if isinstance(message, dict):
@@ -219,8 +219,8 @@ def names(page: Page) -> Problems:
         name = message.get("name")
         if name.__class__ is str and message.get("role") not in ("tool", "function"):
             if not SPEAKER(name):
-                said = f"Invalid '{place_of(at)}.name': string does not match pattern."
-                yield Problem("speaker-name", f"{at}/name", said)
+                written = f"Invalid '{place_of(at)}.name': string does not match pattern."
+                yield Problem("speaker-name", f"{at}/name", written)
 
 
 def contents(page: Page) -> Problems:
@@ -229,14 +229,14 @@ def contents(page: Page) -> Problems:
         content = message.get("content")
         speaks = any(message.get(k) for k in ("tool_calls", "function_call", "refusal", "audio"))
         if content is None and role in PARTS and not speaks:
-            said = "Invalid value for 'content': expected a string, got null."
-            yield Problem("empty-message", at, said)
+            written = "Invalid value for 'content': expected a string, got null."
+            yield Problem("empty-message", at, written)
         for where, part in placed(content, f"{at}/content"):
             kind = part.get("type")
             if role in PARTS and kind.__class__ is str and kind not in PARTS[role]:
                 allowed = ", ".join(repr(k) for k in PARTS[role])
-                said = f"Invalid value: {kind!r}. Supported values are: {allowed}."
-                yield Problem("content-role", where, said)
+                written = f"Invalid value: {kind!r}. Supported values are: {allowed}."
+                yield Problem("content-role", where, written)
 
 
 pairing = answered_calls(
@@ -250,20 +250,20 @@ pairing = answered_calls(
 
 
 def calls(page: Page) -> Problems:
-    """Ids and names of calls, in a history or in an answer."""
-    for at, message in (*page.messages, *answers(page)):
+    """Ids and names of calls, in a history or in a reply."""
+    for at, message in (*page.messages, *replies(page)):
         if message.get("tool_calls") == [] and page.facet != "response":
-            said = (
+            written = (
                 f"Invalid '{place_of(at)}.tool_calls': empty array. Expected an array with "
                 "minimum length 1, but got an empty array instead."
             )
-            yield Problem("no-calls", f"{at}/tool_calls", said)
+            yield Problem("no-calls", f"{at}/tool_calls", written)
         seen: set[str] = set()
         for where, call in calls_of(at, message):
             name = string(call.get("id"))
             if name is not None and name in seen:
-                said = f"Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}."
-                yield Problem("duplicate-call-id", f"{where}/id", said)
+                written = f"Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}."
+                yield Problem("duplicate-call-id", f"{where}/id", written)
             seen.add(name or "")
             yield from too_long("call-id", f"{where}/id", call.get("id"), ID_LIMIT)
             inside, inner = inner_of(where, call)
@@ -274,7 +274,7 @@ def calls(page: Page) -> Problems:
         yield from too_long("call-id", f"{at}/tool_call_id", given, ID_LIMIT)
 
 
-# -- answers and errors ---------------------------------------------------------------------------
+# -- replies and errors ---------------------------------------------------------------------------
 
 
 def choices(page: Page) -> Problems:

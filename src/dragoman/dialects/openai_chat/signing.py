@@ -1,6 +1,6 @@
 """Signatures on calls and texts, as Google's own endpoint for Chat Completions says them.
 
-Gemini signs the first call of a step, and the last text of an answer. A call bears its signature
+Gemini signs the first call of a step, and the last text of a reply. A call bears its signature
 in ``extra_content.google.thought_signature``; that of the text stands there in the message.
 https://ai.google.dev/gemini-api/docs/thought-signatures#openai
 
@@ -106,12 +106,12 @@ def is_addressed(model: str | None, models: Models) -> bool:
 
 
 def write_signature(d: OpenAIChat, out: dict[str, Json], block: B, w: Writing) -> B:
-    """Say the signature of a block, if it may be said; the block without it."""
+    """Say the signature of a block, if it may be written; the block without it."""
     extras = block.extras
     if extras is None or (signature := extras.signature) is None:
         return block
-    if not w.home and not (d.has_signatures and w.signed and signature.issuer == ISSUER):
-        return block  # as it is lost, so will be said
+    if not w.same and not (d.has_signatures and w.signed and signature.issuer == ISSUER):
+        return block  # as it is lost, so will be written
     vendor = d.spelling(block).get("vendor", VENDORS[0])
     if vendor in VENDORS:
         out[KEY] = {vendor: {ONE: signature.data}}

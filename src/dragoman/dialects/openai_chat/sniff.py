@@ -91,7 +91,7 @@ class Marks(Struct, frozen=True):
     model: str | None = None
     """A pattern of the names of models that nobody else gives to them."""
     even_null: bool = False
-    """Whether the keys of an answer tell though they say nothing."""
+    """Whether the keys of a reply tell though they say nothing."""
 
     def signs(self, doc: Json) -> dict[str, float]:
         """What of these a document has."""
@@ -116,15 +116,15 @@ class Marks(Struct, frozen=True):
             weigh_keys(e, message, self.message)
 
     def weigh_answer(self, e: Evidence, doc: dict[str, Json]) -> None:
-        self.weigh_said(e, doc, self.response)
+        self.weigh_message(e, doc, self.response)
         if doc.get("usage").__class__ is dict:
             weigh_keys(e, doc["usage"], self.usage)
         for choice in objects(doc["choices"], 3):
-            self.weigh_said(e, choice, self.choice)
+            self.weigh_message(e, choice, self.choice)
             if choice.get("message").__class__ is dict:
                 weigh_keys(e, choice["message"], self.message)
 
-    def weigh_said(self, e: Evidence, doc: dict[str, Json], keys: Mapping[str, float]) -> None:
+    def weigh_message(self, e: Evidence, doc: dict[str, Json], keys: Mapping[str, float]) -> None:
         weigh_keys(e, dict.fromkeys(doc, True) if self.even_null else doc, keys)
 
 

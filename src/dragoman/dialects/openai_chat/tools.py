@@ -92,7 +92,7 @@ def write_tool(d: OpenAIChat, tool: Tool, w: Writing) -> Json:
     if tool.kind == "hosted":
         return tool.payload
     if d.can.freeform != "native":
-        tool = freeform.as_function(tool, w.home)
+        tool = freeform.as_function(tool, w.same)
     inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     if tool.description is not None:
         inner["description"] = tool.description
@@ -103,10 +103,10 @@ def write_tool(d: OpenAIChat, tool: Tool, w: Writing) -> Json:
         return d.emit({"type": "custom", "custom": inner}, tool, w.log)
     if tool.schema is not None:
         inner["parameters"] = tool.schema
-        if not w.home and tool.schema.__class__ is not dict:
+        if not w.same and tool.schema.__class__ is not dict:
             inner["parameters"] = parameters(tool, w.log)
     strict = tool.strict
-    if strict and d.enforces and not w.home and "parameters" in inner:
+    if strict and d.enforces and not w.same and "parameters" in inner:
         schema = inner["parameters"]
         inner["parameters"], strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
     if strict is not None:
@@ -202,7 +202,7 @@ def write_choice(d: OpenAIChat, choice: ToolChoice, w: Writing) -> Json | None:
     if choice.mode is None:
         d.lose(choice.extras, choice.at, w.log)
         return None
-    if w.home and d.can.freeform != "native":
+    if w.same and d.can.freeform != "native":
         choice = freeform.as_function(choice, True)
     if choice.allowed is not None:
         tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
@@ -216,9 +216,9 @@ def write_choice(d: OpenAIChat, choice: ToolChoice, w: Writing) -> Json | None:
     return d.emit(out, choice, w.log)
 
 
-def writing(d: OpenAIChat, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+def writing(d: OpenAIChat, log: Ledger, dialect: str | None, *, reply: bool = False) -> Writing:
     """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""
-    return Writing(log, IDS, NAMES, d.is_home(dialect), answer)
+    return Writing(log, IDS, NAMES, d.is_same(dialect), reply)
 
 
 def read_allowed(d: OpenAIChat, doc: dict[str, Json], parallel: bool | None, at: str) -> ToolChoice:

@@ -96,13 +96,13 @@ class Compatible(OpenAIChat):
     budget_key: ClassVar[str | None] = None
     """What a budget of reasoning is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}
-    """Keys and values that hide the reasoning; the first is what is said."""
+    """Keys and values that hide the reasoning; the first is what is written."""
 
     def is_bare(self, form: OutputFormat, w: Writing) -> bool:
         """Whether a schema has nothing to it, not even the name that it needs."""
         if form.kind != "schema" or form.schema.__class__ is not dict:
             return False
-        if w.home and form.extras is not None and form.extras.fields:
+        if w.same and form.extras is not None and form.extras.fields:
             return False
         return not any(x is not None for x in (form.name, form.description, form.strict))
 
@@ -118,20 +118,20 @@ class Compatible(OpenAIChat):
     # -- how to think -----------------------------------------------------------------------
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
-        said = super().read_effort(doc, taken)
+        given = super().read_effort(doc, taken)
         budget = None if self.budget_key is None else maybe_int(doc, self.budget_key, "")
         if self.budget_key is not None and budget is not None and budget >= 0:
             taken.add(self.budget_key)
-            said = said or Thinking(at=f"/{self.budget_key}")
-            said = replace(said, mode=said.mode or "on", budget=budget)
+            given = given or Thinking(at=f"/{self.budget_key}")
+            given = replace(given, mode=given.mode or "on", budget=budget)
         for key, hidden in self.hiding.items():
             if doc.get(key).__class__ is hidden.__class__ and doc[key] == hidden:
                 taken.add(key)
-                return replace(said or Thinking(at=f"/{key}"), display=OMITTED)
-        return said
+                return replace(given or Thinking(at=f"/{key}"), display=OMITTED)
+        return given
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        if self.budget_key and config.budget is not None and (w.home or config.mode != "off"):
+        if self.budget_key and config.budget is not None and (w.same or config.mode != "off"):
             out[self.budget_key] = config.budget
             mode = None if config.mode == "on" else config.mode  # it goes without saying
             config = replace(config, mode=mode, budget=None)
@@ -156,16 +156,16 @@ class Continuing(Compatible):
         tree = super().read_request(doc)
         if not tree.messages or not is_begun(tree.messages[-1]):
             return tree
-        said = {} if tree.extras is None else tree.extras.fields
-        if self.goes_on and CONTINUE not in said:
+        given = {} if tree.extras is None else tree.extras.fields
+        if self.goes_on and CONTINUE not in given:
             return replace(tree, prefill=True)
-        if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
+        if given.get(CONTINUE) is not True or given.get(PROMPT, False) is not False:
             return tree
         return without_fields(replace(tree, prefill=True), CONTINUE, PROMPT)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         out: Json = super().write_request(replace(tree, prefill=None), log)
-        always = self.goes_on and not self.is_home(tree.dialect)
+        always = self.goes_on and not self.is_same(tree.dialect)
         if continues(self, tree, ends_begun(out["messages"]), always, log):
             out |= {CONTINUE: True, PROMPT: False}  # the two exclude each other
         return out

@@ -1,6 +1,6 @@
 """Writing the stream of OpenAI Chat Completions.
 
-Each delta is a chunk. What is known only at the end comes in the chunk that says why the answer
+Each delta is a chunk. What is known only at the end comes in the chunk that says why the reply
 ended; counts of tokens come last, in a chunk without choices, for clients that asked for them.
 """
 
@@ -41,7 +41,7 @@ class ChatVoice:
         self.last_at = ""  # where it stands in the source
         self.last_calls = 0  # and how many calls there were then
         self.cited: list[Json] = []  # where it comes from
-        self.said: set[str] = set()  # keys of the message that were said
+        self.received: set[str] = set()  # keys of the message that were written
 
 
 class ChatSpoken:
@@ -60,7 +60,7 @@ class ChatSpoken:
 
 
 class Own:
-    """Reasoning in LiteLLM's blocks or in a part of the content, which is said when it is whole."""
+    """Reasoning in LiteLLM's blocks or in a part of the content, written when it is whole."""
 
     def __init__(self, number: int, place: str, block: Reasoning) -> None:
         self.number = number
@@ -79,17 +79,17 @@ class Own:
 class ChatWriter(FunctionsOnly, InTurns):
     dialect: OpenAIChat
 
-    def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        if not home and dialect.can.freeform != "native":
+    def __init__(self, dialect: OpenAIChat, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        if not same and dialect.can.freeform != "native":
             self.wrap_freeform()
-        self.joins = dialect.joins_texts and not home
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.joins = dialect.joins_texts and not same
+        self.w = dialect.writing(self.aside, dialect.name if same else None, reply=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, ChatVoice] = {}
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
-        self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of reasoning
+        self.parts: dict[int, tuple[str, int] | None] = {}  # what was written last of reasoning
         self.thinking: dict[int, tuple[ChatVoice, str]] = {}  # reasoning without a word so far
         self.texts: dict[int, ChatSpoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
@@ -135,10 +135,10 @@ class ChatWriter(FunctionsOnly, InTurns):
         if key is None or self.must_wait(event, (number, key)):
             return begun
         if isinstance(block, Reasoning):  # another reasoning block is apart from the one before
-            self.parts[index] = ("", -1) if key in voice.said else None
+            self.parts[index] = ("", -1) if key in voice.received else None
             self.thinking[index] = (voice, key)
         else:
-            voice.said.add(key)
+            voice.received.add(key)
         if isinstance(block, Text):
             self.texts[index] = ChatSpoken(voice, block.at)
         self.frame_deltas(index, number, {key: "\0"})
@@ -152,7 +152,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         place = place_of(self.dialect, block) or ""
         if not self.must_wait(event, (event.candidate, gateways.BLOCKS)):
             self.own[event.index] = Own(event.candidate, place, block)
-            voice.said |= {place, gateways.TWIN} if place == gateways.BLOCKS else {place}
+            voice.received |= {place, gateways.TWIN} if place == gateways.BLOCKS else {place}
         return b""
 
     def say_own(self, own: Own) -> bytes:
@@ -182,15 +182,15 @@ class ChatWriter(FunctionsOnly, InTurns):
     def open_call(self, call: ToolCall, voice: ChatVoice, index: int, number: int) -> bytes:
         place = voice.calls
         if assistant.is_legacy(self.dialect, call):
-            voice.said.add("function_call")
+            voice.received.add("function_call")
             self.frame_deltas(index, number, {"function_call": {"arguments": "\0"}})
             return self.chunk(number, {"function_call": {"name": call.name, "arguments": ""}})
         voice.calls += 1
-        voice.said.add("tool_calls")
+        voice.received.add("tool_calls")
         doc = assistant.write_call(self.dialect, replace(call, arguments="{}"), self.w)
         self.called[index] = doc.get("id")
         custom = "custom" in doc
-        if not (custom or self.home):
+        if not (custom or self.same):
             self.mute.add(index)
         key, field = ("custom", "input") if custom else ("function", "arguments")
         doc = {"index": place, **doc, key: {**doc[key], field: ""}}
@@ -259,9 +259,9 @@ class ChatWriter(FunctionsOnly, InTurns):
         part = (event.place, event.part)
         if event.index in self.thinking:
             voice, key = self.thinking.pop(event.index)
-            voice.said.add(key)
+            voice.received.add(key)
         if event.place == "summary" and before is not None and before[0] == "text":
-            return ""  # reasoning is said once here
+            return ""  # reasoning is written once here
         self.parts[event.index] = part
         return event.text if before is None or before == part else "\n\n" + event.text
 
@@ -272,14 +272,14 @@ class ChatWriter(FunctionsOnly, InTurns):
         return self.wait(event)
 
     def close(self, event: Close) -> bytes:
-        """Where a text comes from is said at the end: clients do not add to a list twice."""
-        index, said = event.index, b""
+        """Where a text comes from is written at the end: clients do not add to a list twice."""
+        index, written = event.index, b""
         if index in self.waiting:
             return self.wait(event)
         if index in self.mute:  # blank arguments are none
-            said = self.delta(Delta(index, "{}"))
+            written = self.delta(Delta(index, "{}"))
         if index in self.own:
-            said = self.say_own(self.own[index])
+            written = self.say_own(self.own[index])
         for known in (self.heads, self.tails, self.parts, self.own):
             known.pop(index, None)
         if (text := self.texts.pop(index, None)) is not None:
@@ -293,7 +293,7 @@ class ChatWriter(FunctionsOnly, InTurns):
                 for citation in text.citations
             )
             voice.cited += [doc for doc in cited if doc is not None]
-        return said + self.next_turn(index)
+        return written + self.next_turn(index)
 
     def end(self, doc: Json) -> bytes:
         begun, choices = self.last_choices(doc)
@@ -303,22 +303,22 @@ class ChatWriter(FunctionsOnly, InTurns):
         return b"".join(out) + b"data: [DONE]\n\n"
 
     def last_choices(self, doc: Json) -> tuple[bytes, list[Json]]:
-        """What of the answer is known only now; and what comes before, if none of it came yet."""
+        """What of the reply is known only now; and what comes before, if none of it came yet."""
         self.head |= {k: v for k, v in doc.items() if k not in APART}
-        said, choices = b"", []
+        written, choices = b"", []
         for number, choice in enumerate(doc.get("choices", ())):
             voice, begun = self.voice(number)
-            said += begun
+            written += begun
             message = choice.get("message") or {}
-            rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
+            rest = {k: v for k, v in message.items() if k not in voice.received and k != "role"}
             if message.get("content") == "":
                 rest["content"] = ""
-            if not self.home and len(voice.cited) >= len(message.get("annotations") or ()) > 0:
+            if not self.same and len(voice.cited) >= len(message.get("annotations") or ()) > 0:
                 rest["annotations"] = voice.cited  # none came late, when its text was closed
             rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
             choices.append({"index": number, "delta": rest, "finish_reason": None, **fields})
-        return said, choices
+        return written, choices
 
     def fail(self, doc: Json) -> bytes:
         if not doc.get("choices"):

@@ -150,10 +150,10 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
 
         return ResponsesReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .write_stream import ResponsesWriter
 
-        return ResponsesWriter(self, log, home)
+        return ResponsesWriter(self, log, same)
 
 
 DIALECT = OpenAIResponses()

@@ -46,7 +46,7 @@ class ResponsesBase(Dialect):
     write_turn = items.write_turn
     begins_item = items.begins_item
     is_part = items.is_part
-    read_said = items.read_said
+    read_message_item = items.read_message_item
     write_new_item = items.write_new_item
     write_message = items.write_message
     write_results = items.write_results

@@ -77,7 +77,7 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
         and call.id is not None
         and call.kind == "function"
         and call.namespace is None
-        and not w.answer
+        and not w.reply
         and text
         and not text.isspace()
     ):  # the usual shape
@@ -87,7 +87,7 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
         return {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
     custom = call.kind == "custom"
     out: dict[str, Json] = {"type": CALL_TYPES.get(call.kind, CALL)}
-    if call.id is not None or not w.home:
+    if call.id is not None or not w.same:
         out["call_id"] = w.call_id(call)
     if call.kind == "search":
         out |= {"execution": "client", "arguments": search_arguments(call, w)}
@@ -96,17 +96,17 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
         if call.namespace is not None:
             out["namespace"] = call.namespace
         out["input" if custom else "arguments"] = call.arguments
-        if not custom and not w.home and is_blank(call.arguments):
+        if not custom and not w.same and is_blank(call.arguments):
             out["arguments"] = "{}"
     if call.item_id is not None:
-        if w.home or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
+        if w.same or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
             out["id"] = call.item_id
         else:
             why = f"the id has another form than those of {d.name}"
             w.log.dropped("tool_call.item_id", call.at, why)
-    if w.answer:
+    if w.reply:
         out["status"] = "completed"
-        if not w.home and "id" not in out and d.names_calls:  # clients go by it
+        if not w.same and "id" not in out and d.names_calls:  # clients go by it
             out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
             why = f"{d.name} requires an item id for a tool call; written as {out['id']!r}"
             w.log.invented("tool_call.item_id", call.at, why)
@@ -131,7 +131,7 @@ def read_search_call(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCal
 
 def search_arguments(call: ToolCall, w: ItemWriting) -> Json:
     """The arguments of a tool search, which are an object."""
-    if not w.home:
+    if not w.same:
         return object_of(call, w.log)
     try:
         return parse(call.arguments)
@@ -156,7 +156,7 @@ def read_found(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolResult:
 
 def write_found(d: ResponsesBase, result: ToolResult, found: Raw, w: ItemWriting) -> Json:
     out: dict[str, Json] = {"type": SEARCH_OUTPUT}
-    if result.call_id is not None or not w.home:
+    if result.call_id is not None or not w.same:
         out["call_id"] = w.result_id(result)
     return d.emit(out | {"execution": "client", "tools": found.payload}, result, w.log)
 
@@ -165,7 +165,7 @@ def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Bl
     """There is no flag for a failed tool: its text says so, and another's must not."""
     content = result.content
     first = content[0] if content else None
-    if w.home and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
+    if w.same and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
         return content  # a text with keys of its own is no mark, and is written as it was
     if not result.is_error:
         if isinstance(first, Text) and is_marked(first.text):
@@ -180,7 +180,7 @@ def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Bl
 
 
 def mark_first(part: Json, result: ToolResult, w: ItemWriting) -> None:
-    """A text that now comes first, because what stood before it could not be said."""
+    """A text that now comes first, because what stood before it could not be expressed."""
     if part.get("type") == INPUT and is_marked(part["text"]):
         w.moved("tool_result.error", result.at, NO_ERROR)
         part["text"] = mark_plain(part["text"])
@@ -248,11 +248,11 @@ def write_result(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
     if result.kind == "search" and (found := found_in(result)) is not None:
         return write_found(d, result, found, w)
     out: dict[str, Json] = {"type": f"{CUSTOM if result.kind == 'custom' else CALL}_output"}
-    if result.call_id is not None or not w.home:
+    if result.call_id is not None or not w.same:
         out["call_id"] = w.result_id(result)
     out["output"] = write_answered(d, result, w)
     if result.name is not None:
-        if result.kind == "custom" and not w.home:
+        if result.kind == "custom" and not w.same:
             why = f"{d.name} has no field for the tool name of a freeform result"
             w.log.dropped("tool_result.name", result.at, why)
         else:
@@ -283,9 +283,9 @@ def write_answered(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json
     if (text := bare_text(d, content, w)) is not None:
         return text
     parts = write_parts(d, content, w)
-    if parts and not w.home and not isinstance(content[0], Text):
+    if parts and not w.same and not isinstance(content[0], Text):
         mark_first(parts[0], result, w)
-    return parts or ([] if w.home else "")
+    return parts or ([] if w.same else "")
 
 
 def read_failed(blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
@@ -318,7 +318,7 @@ def read_reasoning(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
 
 def write_reasoning(d: ResponsesBase, block: Reasoning, w: ItemWriting) -> Json | None:
     signature, made = block.signature, block.id
-    if made is None and w.answer and not w.home:
+    if made is None and w.reply and not w.same:
         made = w.item_id("rs")
         w.log.invented("reasoning.id", block.at, f"reasoning has an id in {d.name}: {made!r}")
     out: dict[str, Json] = {"type": "reasoning"}

@@ -147,7 +147,7 @@ def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -
             go.note(w, 0, out, before)
         usual = message.name is None and (extras is None or d.is_mute(extras))
         block = content[0] if usual and len(content) == 1 else None
-        if role == "assistant" and before == "assistant" and not w.home:
+        if role == "assistant" and before == "assistant" and not w.same:
             d.merge_message(message, w.log)
         if strings and role == "tool" and block.__class__ is ToolResult:
             out.append(d.write_result(block, w))  # the usual shape
@@ -164,7 +164,7 @@ def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -
             length = len(out)
             d.write_turn(content, out, w)
             d.lose(extras, message.at, w.log)
-            if len(out) == length and not w.home:
+            if len(out) == length and not w.same:
                 d.omit_message(message, w.log)
         elif role == "tool":
             d.write_results(message, out, w)
@@ -228,17 +228,17 @@ def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...
     """The items of a response: all of them are the model's."""
     run: list[Block] = []
     for index, doc in enumerate(docs):
-        read_said_item(d, doc, f"{at}/{index}", run)
+        read_message_at(d, doc, f"{at}/{index}", run)
     return tuple(run)
 
 
-def read_said_item(d: ResponsesBase, doc: Json, at: str, run: list[Block]) -> None:
-    """One item of a response, appended to what was said before."""
+def read_message_at(d: ResponsesBase, doc: Json, at: str, run: list[Block]) -> None:
+    """One item of a response, appended to what was written before."""
     kind, role = read_kind(d, doc, at)
     if kind in RESULTS or (kind == "message" and role != "assistant"):
         run.append(Raw(d.name, doc, at=at, extras=d.as_item))
     else:
-        read_turn(d, doc, kind, at, run, answer=True)
+        read_turn(d, doc, kind, at, run, reply=True)
 
 
 def read_kind(d: ResponsesBase, doc: Json, at: str) -> tuple[str, str | None]:
@@ -276,12 +276,12 @@ def read_turn(
     at: str,
     run: list[Block],
     *,
-    answer: bool = False,
+    reply: bool = False,
 ) -> None:
     """One item of the model, appended to what it said before."""
     match kind:
         case "message":
-            d.read_said(doc, at, run, answer)
+            d.read_message_item(doc, at, run, reply)
         case "function_call":
             run.append(calls.read_call(d, doc, at))
         case "custom_tool_call":
@@ -301,33 +301,33 @@ def is_foreign(d: ResponsesBase, block: Block) -> bool:
 
 def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
     """What the model said, as items; texts that follow each other share one message."""
-    said: list[Block] = []
-    easy = not (w.home or w.answer or d.listed)
+    written: list[Block] = []
+    easy = not (w.same or w.reply or d.listed)
     for block in content:
         if easy and block.__class__ is Text:
             out.append(write_easy(d, block, w))
-        elif easy and block.__class__ is ToolCall and block.extras is None and not said:
+        elif easy and block.__class__ is ToolCall and block.extras is None and not written:
             out.append(d.write_call(block, w))  # the usual shape
         elif block.__class__ is Text or d.is_part(block, w):
-            if said and d.begins_item(block.extras):
-                out.append(write_said(d, said, w))
-                said = []
-            said.append(block)
+            if written and d.begins_item(block.extras):
+                out.append(write_message_item(d, written, w))
+                written = []
+            written.append(block)
         elif isinstance(block, Media | ToolResult) or is_foreign(d, block):
             d.omit(block, w.log)  # texts around it still follow each other
         else:
-            if said:
-                out.append(write_said(d, said, w))
-                said = []
+            if written:
+                out.append(write_message_item(d, written, w))
+                written = []
             if (doc := write_item(d, block, w)) is not None:
                 out.append(doc)
-    if said:
-        out.append(write_said(d, said, w))
+    if written:
+        out.append(write_message_item(d, written, w))
 
 
 def begins_item(d: ResponsesBase, extras: Extras | None) -> bool:
     """Whether a block was the first of a message item."""
-    return extras is not None and is_item(extras) and d.is_home(extras.dialect)
+    return extras is not None and is_item(extras) and d.is_same(extras.dialect)
 
 
 def is_part(d: ResponsesBase, block: Block, w: ItemWriting) -> bool:
@@ -340,7 +340,7 @@ def is_part(d: ResponsesBase, block: Block, w: ItemWriting) -> bool:
         case Raw():
             return d.knows(block.dialect) and not is_item(block.extras)
         case Media():
-            return w.home
+            return w.same
         case _:
             return False
 
@@ -370,15 +370,15 @@ def read_raw(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Raw:
     return Raw(d.name, doc, at=at, extras=d.as_item)
 
 
-def read_said(
-    d: ResponsesBase, doc: dict[str, Json], at: str, run: list[Block], answer: bool
+def read_message_item(
+    d: ResponsesBase, doc: dict[str, Json], at: str, run: list[Block], reply: bool
 ) -> None:
     """A message of the assistant: its parts, of which the first remembers the item."""
     content = doc.get("content")
     where = f"{at}/content"
     if content.__class__ is str:
         after = run[-1] if run else None
-        if PLAIN_MESSAGE(doc) and not answer and isinstance(after, UNMARKED):
+        if PLAIN_MESSAGE(doc) and not reply and isinstance(after, UNMARKED):
             run.append(Text(content, at=where))  # the usual form of a history
             return
         blocks: list[Block] = [Text(content, at=where)]
@@ -398,11 +398,11 @@ def read_said(
     run += blocks
 
 
-def write_said(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
+def write_message_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
     """A message item of the assistant."""
     first = blocks[0]
     extras = first.extras
-    if extras is None or not begins_item(d, extras) or not (extras.fields or w.answer):
+    if extras is None or not begins_item(d, extras) or not (extras.fields or w.reply):
         return d.write_new_item(blocks, w)
     # The official types require the status of a message that has an id.
     out: dict[str, Json] = {"type": "message", "status": "completed", "role": "assistant"}
@@ -413,9 +413,9 @@ def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) ->
     """A message item that no item of a document stands after.
 
     In a request it bears no id: the API checks ids, and takes a message without one. In an
-    answer every message has an id.
+    reply every message has an id.
     """
-    if w.answer:
+    if w.reply:
         made = w.item_id("msg")
         why = f"{d.name} requires a message id; written as {made!r}"
         w.log.invented("message.id", blocks[0].at, why)
@@ -480,13 +480,13 @@ def write_message(d: ResponsesBase, message: Message, out: list[Json], w: ItemWr
     content = message.content
     if len(content) == 1 and write_whole(d, content[0], out, w):
         return d.lose(message.extras, message.at, w.log)
-    said: Json = None if d.listed else parts.bare_text(d, content, w)
-    if said is None:
-        said = parts.write_parts(d, content, w)
-        if not said and not w.home:
+    written: Json = None if d.listed else parts.bare_text(d, content, w)
+    if written is None:
+        written = parts.write_parts(d, content, w)
+        if not written and not w.same:
             d.lose(message.extras, message.at, w.log)
             return d.omit_message(message, w.log)
-    out.append(d.emit({"role": message.role, "content": said}, message, w.log))
+    out.append(d.emit({"role": message.role, "content": written}, message, w.log))
     return None
 
 
@@ -507,7 +507,7 @@ def write_results(d: ResponsesBase, message: Message, out: list[Json], w: ItemWr
         else:
             d.omit(block, w.log)
     extras = message.extras
-    if extras is not None and extras.fields and d.is_home(extras.dialect):
+    if extras is not None and extras.fields and d.is_same(extras.dialect):
         # A message of the user in which results stood has fields, and its results have none.
         found = [d.emit({"role": "user", "content": found}, message, w.log)]
     out += found

@@ -59,8 +59,8 @@ class ItemWriting(Writing):
     __slots__ = ("count", "custom", "within")
     counters = ("count",)
 
-    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
-        Writing.__init__(self, log, IDS, NAMES, home, answer)
+    def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
+        Writing.__init__(self, log, IDS, NAMES, same, reply)
         self.count: dict[str, int] = {}
         self.within = ""  # the response whose items are named
 
@@ -208,17 +208,17 @@ def read_citation(d: ResponsesBase, doc: dict[str, Json], at: str) -> Citation:
 
 def write_citation(d: ResponsesBase, cite: Citation, block: Text, w: Writing) -> Json:
     extras = cite.extras
-    home = w.home or (extras is not None and d.is_home(extras.dialect))
-    if home and cite.kind == "other" and extras is not None:
+    same = w.same or (extras is not None and d.is_same(extras.dialect))
+    if same and cite.kind == "other" and extras is not None:
         return extras.fields
-    if home and cite.kind == "file":
+    if same and cite.kind == "file":
         out: dict[str, Json] = {"type": type_of(cite)}
         out |= {k: v for k in ("file_id", "filename") if (v := getattr(cite, k)) is not None}
     else:
         out = {"type": "url_citation"}
         out |= {k: v for k in ("url", "title") if (v := getattr(cite, k)) is not None}
     span = cite.span
-    if not home:
+    if not same:
         out.setdefault("title", "")
         span = span or (0, len(block.text))
     if span is not None:
@@ -305,7 +305,7 @@ def write_image(d: ResponsesBase, block: Media, w: Writing) -> dict[str, Json]:
         out["image_url"] = {"url": address} if nested else address
     if block.detail is not None:
         out["detail"] = block.detail
-    elif not w.home:
+    elif not w.same:
         out["detail"] = "auto"  # the types demand one; this is the default, and says nothing
     return out
 
@@ -313,7 +313,7 @@ def write_image(d: ResponsesBase, block: Media, w: Writing) -> dict[str, Json]:
 def has_rest(d: ResponsesBase, node: Node, key: str) -> bool:
     """Whether something is left of an object that this dialect had under a key."""
     extras = node.extras
-    return extras is not None and key in extras.inner and d.is_home(extras.dialect)
+    return extras is not None and key in extras.inner and d.is_same(extras.dialect)
 
 
 def read_file(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
@@ -428,7 +428,7 @@ def bare_text(d: ResponsesBase, content: Sequence[Block], w: Writing) -> str | N
     if block.__class__ is not Text or block.citations or block.cache is not None:
         return None
     if (extras := block.extras) is not None:
-        if extras.fields and d.is_home(extras.dialect):
+        if extras.fields and d.is_same(extras.dialect):
             return None
         d.lose(extras, block.at, w.log)
     return block.text

@@ -1,7 +1,7 @@
 """Reading the stream of the OpenAI Responses API.
 
 Items open and close, parts open and close inside them, and the last event repeats the whole
-answer: where that is another text than came before, the ledger says so. Items go by their place
+reply: where that is another text than came before, the ledger says so. Items go by their place
 (``output_index``), not by their ids, which some servers change from event to event; where no place
 is given, by their ids. How far a hosted tool has come is news, not a part of the response, and is
 passed over.
@@ -21,7 +21,7 @@ from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dic
 from ...core.walk import rebuild
 from ...errors import Malformed
 from ...model import Block, Json, Reasoning, Response, Text
-from ...streams.base import Keys, Said, StreamReader
+from ...streams.base import Keys, Received, StreamReader
 from ...streams.events import (
     Cite,
     Close,
@@ -58,7 +58,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "custom_tool_call_input": ("call", "", "input"),
 }
 DELTAS = {f"response.{name}.delta": row[:2] for name, row in TEXTS.items()}
-# News of the provider's own tools, and what only repeats what was said.
+# News of the provider's own tools, and what only repeats what was written.
 NEWS = (
     "response.web_search_call.",
     "response.file_search_call.",
@@ -141,7 +141,7 @@ class Item:
         self.doc = doc
         self.at = at
         self.kind = need_str(doc, "type", at)
-        self.said: dict[tuple[str, int], Said] = {}
+        self.received: dict[tuple[str, int], Received] = {}
         self.keys: dict[tuple[str, int], tuple[str, int]] = {}  # as the server counts -> at rest
         self.counts: dict[str, int] = {}  # of parts, by place
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
@@ -162,16 +162,16 @@ class Item:
         if self.done:
             return self.doc
         doc = dict(self.doc)
-        for (place, number), said in self.said.items():
+        for (place, number), given in self.received.items():
             if place == "call":
-                doc[CALL_TEXTS[self.kind]] = str(said)
+                doc[CALL_TEXTS[self.kind]] = str(given)
                 continue
             parts = doc[place] = [dict(p) for p in doc.get(place) or ()]
             usual = "summary_text" if place == "summary" else "reasoning_text"
             usual = "output_text" if self.kind == "message" else usual
             while len(parts) <= number:
                 parts.append({"type": usual, "text": ""})
-            parts[number][PART_TEXTS.get(parts[number]["type"], "text")] = str(said)
+            parts[number][PART_TEXTS.get(parts[number]["type"], "text")] = str(given)
         return doc
 
 
@@ -214,9 +214,9 @@ class ResponsesReader(StreamReader):
             usual.summary_index if place == "summary" else usual.content_index if counter else 0
         )
         key = None if item is None else item.keys.get((place, number))
-        if item is None or item.done or key is None or key not in item.said:
+        if item is None or item.done or key is None or key not in item.received:
             return self.read_with_care(frame)
-        self.sink = item.said[key].add
+        self.sink = item.received[key].add
         return self.grow(item, key, usual.delta)
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -305,7 +305,7 @@ class ResponsesReader(StreamReader):
         field, key = CALL_TEXTS[item.kind], item.key("call", 0)
         before = maybe_str(item.doc, field, item.at)
         item.doc[field] = ""
-        item.said[key] = Said(self.whole)
+        item.received[key] = Received(self.whole)
         opened = self.open(item, key, self.read_item(item.doc, item.at))
         return (opened, *self.grow(item, key, before)) if before else (opened,)
 
@@ -322,7 +322,7 @@ class ResponsesReader(StreamReader):
 
     def read_item(self, doc: dict[str, Json], at: str) -> Block:
         run: list[Block] = []
-        items.read_said_item(self.dialect, doc, at, run)
+        items.read_message_at(self.dialect, doc, at, run)
         return run[0]
 
     def item(self, doc: dict[str, Json]) -> Item:
@@ -354,10 +354,10 @@ class ResponsesReader(StreamReader):
         at = f"/output/{index}/content/{number}"
         if number:
             block = read_parts(self.dialect, [part], at.rpartition("/")[0], OUTPUT)[0]
-        else:  # which bears what is said of the item, its id too
+        else:  # which bears what is written of the item, its id too
             block = self.read_item({**item.doc, "content": [part]}, item.at)
         parts.append(part)
-        item.said["content", number] = Said(self.whole)
+        item.received["content", number] = Received(self.whole)
         opened = self.open(item, ("content", number), replace(block, at=at))
         return (opened, *self.grow(item, ("content", number), before)) if before else (opened,)
 
@@ -369,7 +369,7 @@ class ResponsesReader(StreamReader):
         item = self.item(doc)
         place, counter = DELTAS[kind]
         key = item.key(place, self.place_of(doc, counter) if counter else 0)
-        if key in item.said:
+        if key in item.received:
             return self.grow(item, key, delta)
         if item.kind == "message" and place == "content":
             part: dict[str, Json] = {"type": "output_text", "text": "", "annotations": []}
@@ -380,12 +380,12 @@ class ResponsesReader(StreamReader):
             opened = self.open_part(item, key[1], part, self.place_of(doc))
             return (*opened, *self.grow(item, key, delta))
         if item.kind == "reasoning" and place in ("content", "summary"):
-            item.said[key] = Said(self.whole)
+            item.received[key] = Received(self.whole)
             return self.grow(item, key, delta)
         raise Malformed(f"{kind} does not belong to a {item.kind} item")
 
     def grow(self, item: Item, key: tuple[str, int], text: str) -> Sequence[Event]:
-        item.said[key].add(text)
+        item.received[key].add(text)
         place, number = key
         if item.kind == "reasoning":
             where: Literal["summary", "text"] = "summary" if place == "summary" else "text"
@@ -424,7 +424,7 @@ class ResponsesReader(StreamReader):
         """What a text has in the end and had not bit by bit: all of it, at some servers."""
         if not isinstance(final, str):
             return ()
-        rest = item.said[key].lacks(final)
+        rest = item.received[key].lacks(final)
         if rest is None:
             self.differs(item.at)
         return self.grow(item, key, rest) if rest else ()
@@ -446,7 +446,7 @@ class ResponsesReader(StreamReader):
         if item.renamed:
             final.doc = {**final.doc, "id": item.doc["id"]}
         blocks: list[Block] = []
-        items.read_said_item(self.dialect, final.doc, item.at, blocks)
+        items.read_message_at(self.dialect, final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
         self.supersede(without_progress(item.doc), final.doc, item.at)
         heavy = item.kind in ("message", "reasoning") and not self.whole
@@ -463,7 +463,7 @@ class ResponsesReader(StreamReader):
         return doc
 
     def close_item(self, item: Item, final: dict[str, Json], blocks: list[Block]) -> list[Event]:
-        """The end of an item: what has not been said of it, and that it ends."""
+        """The end of an item: what has not been written of it, and that it ends."""
         if item.kind == "message":
             return self.close_message(item, final, blocks)
         if not item.open:
@@ -475,11 +475,11 @@ class ResponsesReader(StreamReader):
                 self.differs(item.at)
         for place in ("content", "summary") if item.kind == "reasoning" else ():
             for number, part in enumerate(maybe_list(final, place, item.at) or ()):
-                item.said.setdefault((place, number), Said(self.whole))
+                item.received.setdefault((place, number), Received(self.whole))
                 events += self.catch_up(item, (place, number), part_text(part))
         if item.kind == "reasoning" and any(
-            said.parts and number >= len(final.get(place) or ())
-            for (place, number), said in item.said.items()
+            given.parts and number >= len(final.get(place) or ())
+            for (place, number), given in item.received.items()
         ):
             self.differs(item.at)
         for index in item.open.values():
@@ -496,9 +496,9 @@ class ResponsesReader(StreamReader):
             text = part_text(parts[number]) if isinstance(parts, list) and parts else parts
             if ("content", number) in item.open:
                 events += self.close_part(item, number, block, text)
-            elif ("content", number) not in item.said:
+            elif ("content", number) not in item.received:
                 events += self.at_once(block)
-            elif isinstance(text, str) and item.said["content", number].lacks(text) != "":
+            elif isinstance(text, str) and item.received["content", number].lacks(text) != "":
                 self.differs(item.at)
         for index in item.open.values():  # parts that the end does not know
             self.differs(item.at)
@@ -550,7 +550,7 @@ class ResponsesReader(StreamReader):
     def settle(self, output: list[Json], events: list[Event]) -> None:
         """The whole response, as the last event repeats it; some servers leave it out there.
 
-        What it does not repeat was said all the same, and stays, unless it is part of another item
+        What it does not repeat was received, and stays, unless it is part of another item
         there.
         """
         docs = [as_dict(doc, f"/response/output/{place}") for place, doc in enumerate(output)]
@@ -580,7 +580,7 @@ class ResponsesReader(StreamReader):
                 self.supersede(without_progress(item.doc), doc, item.at)
                 item.doc, item.done = doc, True
             else:
-                items.read_said_item(self.dialect, doc, item.at, [])
+                items.read_message_at(self.dialect, doc, item.at, [])
                 self.compare_encrypted(item, doc)
                 self.supersede(doc, item.doc, item.at)
                 self.supersede(without_progress(item.doc), doc, item.at)
@@ -640,14 +640,14 @@ class ResponsesReader(StreamReader):
 
     def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
         """The last event has the same reasoning encrypted anew; what was passed on holds."""
-        said = item.doc.get("encrypted_content") if item.kind == "reasoning" else None
-        if isinstance(said, str) and said != final.get("encrypted_content"):
-            self.encrypted[item.at] = said
+        given = item.doc.get("encrypted_content") if item.kind == "reasoning" else None
+        if isinstance(given, str) and given != final.get("encrypted_content"):
+            self.encrypted[item.at] = given
             self.notes_on_signatures.append(item.at)
 
     def at_rest(self) -> Response:
         tree = super().at_rest()
-        if self.home or not self.encrypted:
+        if self.same or not self.encrypted:
             return tree
         return rebuild(tree, self.as_passed_on)
 
@@ -683,7 +683,7 @@ def has_other_id(doc: dict[str, Json], item: Item) -> bool:
 
 
 def kept(doc: dict[str, Json], item: Item) -> dict[str, Json]:
-    """An item of the last event, with what was said of it that is missing there."""
+    """An item of the last event, with what was written of it that is missing there."""
     missing = [key for key in SAID if not doc.get(key) and item.doc.get(key)]
     return {**doc, **{key: item.doc[key] for key in missing}} if missing else doc
 
@@ -698,8 +698,8 @@ def part_text(part: Json) -> Json:
 def words(doc: dict[str, Json]) -> list[str]:
     """The texts of the parts of an item."""
     both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
-    said = [part_text(part) for parts in both for part in parts]
-    return [text for text in said if isinstance(text, str) and text]
+    given = [part_text(part) for parts in both for part in parts]
+    return [text for text in given if isinstance(text, str) and text]
 
 
 def texts(doc: dict[str, Json]) -> list[Json]:
@@ -715,6 +715,6 @@ def slim(part: Json) -> Json:
     """A part without its text, apart from whether there is any."""
     if not isinstance(text := part_text(part), str):
         return part
-    likeness = Said(False)
+    likeness = Received(False)
     likeness.add(text)
     return {**part, PART_TEXTS.get(str(part.get("type")), "text"): str(likeness)}

@@ -103,12 +103,12 @@ def write_request(d: ResponsesBase, tree: Request, log: Ledger) -> Json:
     out["input"] = d.write_items(left, w)
     if tree.tools is not None:
         tools = write_tool_list(d, tree.tools, w)
-        if tools or w.home:
+        if tools or w.same:
             out["tools"] = tools
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree, tree.tool_choice, w)
     write_params(d, out, tree.params, w)
-    if "text" in out and not w.home:
+    if "text" in out and not w.same:
         say_json(d, out, tree, log)
     return d.emit(out, tree, log)
 
@@ -120,9 +120,9 @@ def fit_model(d: ResponsesBase, tree: Request, log: Ledger) -> Request:
 
 def say_json(d: ResponsesBase, out: dict[str, Json], tree: Request, log: Ledger) -> None:
     """ "Response input messages must contain the word 'json'": the instructions are none."""
-    said = out["text"].get("format") or {}
+    written = out["text"].get("format") or {}
     key = "system" if "system" in out else "instructions"
-    if said.get("type") != "json_object" or says_json(out["input"]):
+    if written.get("type") != "json_object" or says_json(out["input"]):
         return
     if isinstance(out.get(key), str) and says_json(out[key]):
         please = out.pop(key)
@@ -185,7 +185,7 @@ def write_prompt(
     if first is None or first.role != "system" or begins_item(d, first.extras):
         return messages  # if there is a prompt, it stood among the items
     text = parts.bare_text(d, first.content, w)
-    if text is None or (w.home and not text):
+    if text is None or (w.same and not text):
         return messages
     d.lose(first.extras, first.at, w.log)
     if text:
@@ -217,17 +217,17 @@ def read_request_choice(d: ResponsesBase, doc: dict[str, Json]) -> ToolChoice | 
 def write_request_choice(
     d: ResponsesBase, out: dict[str, Json], tree: Request, choice: ToolChoice, w: ItemWriting
 ) -> None:
-    if choice.parallel is not None and (w.home or not choice.parallel):
+    if choice.parallel is not None and (w.same or not choice.parallel):
         out["parallel_tool_calls"] = choice.parallel
-    if not w.home and choice.mode in ("required", "named"):
+    if not w.same and choice.mode in ("required", "named"):
         # "Tool choice 'required' must be specified with 'tools' parameter."
         names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
         if not names or (choice.mode == "named" and choice.name not in names):
             why = f"{d.name} requires the tool of tool_choice to be in tools"
             return w.log.dropped("tool_choice", choice.at, why)
-    said = d.write_choice(choice, w)
-    if said is not None:
-        out["tool_choice"] = said
+    written = d.write_choice(choice, w)
+    if written is not None:
+        out["tool_choice"] = written
     return None
 
 
@@ -241,10 +241,10 @@ def read_params(
     given = fields.read(doc, ats, {}, taken)
     if fields.special.isdisjoint(doc):
         return Params(**given, ats=ats)
-    said = doc.get("text")
-    said = said if isinstance(said, dict) else {}
-    given["output"] = read_output(d, said, partly)
-    if (verbosity := maybe_str(said, "verbosity", "/text")) is not None:
+    stated = doc.get("text")
+    stated = stated if isinstance(stated, dict) else {}
+    given["output"] = read_output(d, stated, partly)
+    if (verbosity := maybe_str(stated, "verbosity", "/text")) is not None:
         partly["text"] = (*partly.get("text", ()), "verbosity")
         ats["verbosity"] = "/text/verbosity"
         given["verbosity"] = verbosity
@@ -259,13 +259,13 @@ def read_params(
 
 def write_params(d: ResponsesBase, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
     left = d.fields.write(out, params, w, d.name)
-    if not w.home:
+    if not w.same:
         out.setdefault("store", False)  # the API stores a response unless it is told not to
     if left is None:
         return
     if left.conversation_id is not None:
         name = left.conversation_id
-        out["conversation"] = {"id": name} if w.home else name
+        out["conversation"] = {"id": name} if w.same else name
     if left.thinking is not None:
         write_effort(d, out, left.thinking, w)
     write_answer_form(d, out, left, w)
@@ -327,7 +327,7 @@ def write_answer_form(
 ) -> None:
     text: dict[str, Json] = {}
     output = params.output
-    if output is not None and (w.home or output.kind != "text" or output.extras is not None):
+    if output is not None and (w.same or output.kind != "text" or output.extras is not None):
         text["format"] = write_output(d, output, w)
     if params.verbosity is not None:
         text["verbosity"] = params.verbosity
@@ -376,7 +376,7 @@ def write_output(d: ResponsesBase, form: OutputFormat, w: ItemWriting) -> Json:
     for key in SCHEMA_KEYS:
         if (value := getattr(form, key)) is not None:
             inner[key] = value
-    if not w.home:
+    if not w.same:
         inner["name"] = SCHEMA_NAME(form.name or "", form.at, w.log)
         if form.strict:
             inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)

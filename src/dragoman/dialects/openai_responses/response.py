@@ -154,7 +154,7 @@ def read_response(d: ResponsesBase, doc: Json) -> Response:
 
 def without_copy(blocks: tuple[Block, ...], extras: Extras | None) -> Extras | None:
     """Of a text that repeats the others, as the SDK has it, only that it is there."""
-    if extras is None or extras.fields.get(ALL_TEXT) != said_in(blocks):
+    if extras is None or extras.fields.get(ALL_TEXT) != text_in(blocks):
         return extras
     fields = {k: v for k, v in extras.fields.items() if k != ALL_TEXT}
     return replace(extras, fields=fields, inner=(*extras.inner, ALL_TEXT))
@@ -175,12 +175,12 @@ def as_broken_off(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
-    w = d.writing(log, tree.dialect, answer=True)
+    w = d.writing(log, tree.dialect, reply=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     out: dict[str, Json] = {}
     heads.put_id(d, out, tree, w, "resp_1")
     out["object"] = "response"
-    heads.put_created(d, out, "created_at", tree, w, heads.exact if w.home else int)
+    heads.put_created(d, out, "created_at", tree, w, heads.exact if w.same else int)
     if tree.created is not None and out["created_at"] != tree.created:
         heads.round_date("seconds", tree, d, w.log)
     heads.put_model(d, out, tree, w)
@@ -191,7 +191,7 @@ def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
     w.within = stem(tree.id)
     d.write_turn(candidate.message.content, items, w)
     status = items[-1].get("status") if items and out.get("status") in BROKEN_OFF else None
-    if status == "completed" or (status is not None and not w.home):
+    if status == "completed" or (status is not None and not w.same):
         last = candidate.message.content[-1]
         if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
             items[-1]["status"] = "incomplete"
@@ -202,7 +202,7 @@ def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
         d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     d.write_echo(out, tree, w)
     if has_rest(d, tree, ALL_TEXT):
-        out[ALL_TEXT] = said_in(candidate.message.content)
+        out[ALL_TEXT] = text_in(candidate.message.content)
     return d.emit(out, tree, log)
 
 
@@ -214,14 +214,14 @@ def read_echo(d: ResponsesBase, doc: dict[str, Json]) -> Extras | None:
 def echo(d: ResponsesBase, request: Json) -> Extras | None:
     if request.__class__ is not dict:
         return None
-    said = {k: v for k, v in request.items() if k in ECHOED and v is not None}
-    return Extras(d.name, LEAST_ECHO | {"tools": []} | said)
+    written = {k: v for k, v in request.items() if k in ECHOED and v is not None}
+    return Extras(d.name, LEAST_ECHO | {"tools": []} | written)
 
 
 def write_echo(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
     """What a response repeats of its request; of a request nobody knows, the least."""
     echo = tree.echo
-    if echo is not None and d.is_home(echo.dialect):
+    if echo is not None and d.is_same(echo.dialect):
         out |= UNSET | echo.fields
         return
     least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
@@ -229,7 +229,7 @@ def write_echo(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWr
     if echo is not None and echo.fields and not same:
         why = f"{d.name} does not repeat this field of the request"
         w.log.dropped("response.echo", tree.at, why)
-    if w.home:
+    if w.same:
         return
     out |= LEAST_ECHO | {"tools": []}
     if same:
@@ -263,7 +263,7 @@ def write_stop(
     stop, failure = candidate.stop, tree.failure
     if failure is not None:
         out["error"] = write_failure(d, failure, w)
-    if w.home and (stop is None or d.is_home(stop.dialect)):
+    if w.same and (stop is None or d.is_same(stop.dialect)):
         if stop is not None:
             write_own_stop(out, stop)
         return
@@ -283,7 +283,7 @@ def write_stop(
         return
     exact = exact or stop.native == status  # a variant of this API said so
     if failure is not None and reason != "error":
-        exact = False  # it failed, whatever was said of its end
+        exact = False  # it failed, whatever was written of its end
     if d.is_unnamed(stop, word or status):
         exact = False
     if not exact or (status == "completed" and end_of(content) != reason):
@@ -306,7 +306,7 @@ def read_failure(d: ResponsesBase, doc: Json) -> Failure:
 
 
 def write_failure(d: ResponsesBase, failure: Failure, w: ItemWriting) -> Json:
-    if d.is_home(failure.dialect):
+    if d.is_same(failure.dialect):
         return d.emit(write_words(failure), failure, w.log)
     code = FAILURE_CODES.get(failure.kind, "server_error")
     if failure.kind not in FAILURE_CODES:
@@ -331,7 +331,7 @@ def read_usage(d: ResponsesBase, doc: dict[str, Json], at: str) -> Usage:
 def write_usage(d: ResponsesBase, usage: Usage, w: Writing) -> dict[str, Json]:
     out = d.counts.write(d, usage, w)
     ttls = usage.cache_write_ttl
-    if ttls and (w.home or any(ttls.values())) and "usage.cache_ttl" not in d.can.lacks:
+    if ttls and (w.same or any(ttls.values())) and "usage.cache_ttl" not in d.can.lacks:
         write_ttls(d, out, usage, ttls, w)
     return d.emit(out, usage, w.log)
 
@@ -354,7 +354,7 @@ def write_ttls(
         d.lack("usage.cache_ttl", usage.at, w.log)
         return
     found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
-    if not w.home:
+    if not w.same:
         found = dict.fromkeys(WRITE_TTLS.values(), 0) | found
     out.setdefault("input_tokens_details", {})["cache_write_tokens_details"] = found
 
@@ -377,7 +377,7 @@ def read_error(d: ResponsesBase, doc: Json) -> Failure:
 
 
 def write_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
-    if d.is_home(tree.dialect):
+    if d.is_same(tree.dialect):
         return d.emit({"error": write_words(tree)}, tree, log)
     word = tree.type
     if word is None or kind_of(tree.code, word) != tree.kind:
@@ -433,16 +433,16 @@ def end_of(blocks: tuple[Block, ...]) -> StopReason:
     return reason
 
 
-def said_in(blocks: tuple[Block, ...]) -> str:
-    """All that was said aloud, as the SDK's ``output_text`` gives it."""
+def text_in(blocks: tuple[Block, ...]) -> str:
+    """All that was written aloud, as the SDK's ``output_text`` gives it."""
     return "".join(block.text for block in blocks if isinstance(block, Text))
 
 
-def stem(answer: str | None) -> str:
+def stem(reply: str | None) -> str:
     """What the ids of a response's items have in common: the response's id, less its prefix."""
-    if answer is None:
+    if reply is None:
         return ""
-    tail = answer.replace("-", "_").rpartition("_")[2]
+    tail = reply.replace("-", "_").rpartition("_")[2]
     if tail.isascii() and tail.isalnum():  # as most are
         return tail + "_"
     return "".join(c for c in tail if c.isascii() and c.isalnum()) + "_"

@@ -131,8 +131,8 @@ def text_format(page: Page) -> Problems:
     form = text.get("format") if text.__class__ is dict else None
     if form.__class__ is not dict:
         return
-    said = "" if stored(page) else JSON
-    yield from json_format(form.get("type"), form, "/text/format", page, "input", said)
+    written = "" if stored(page) else JSON
+    yield from json_format(form.get("type"), form, "/text/format", page, "input", written)
 
 
 def stored(page: Page) -> bool:
@@ -227,7 +227,7 @@ def pairing(page: Page) -> Problems:
     """Every call has its output after it, wherever that is, and every output its call before."""
     if stored(page):
         return
-    answered = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
+    replied = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
     called: set[str | None] = set()
     waiting: set[str | None] = set()
     for at, item in page.messages:
@@ -242,9 +242,9 @@ def pairing(page: Page) -> Problems:
                 )
                 yield Problem("duplicate-call-id", f"{at}/call_id", message)
             waiting.add(name)
-            # an asynchronous call is answered when its answer is there
+            # an asynchronous call is answered when its reply is there
             waits = page.whole and kind_of(item) in CALLS and item.get("async") is not True
-            if waits and name not in answered:
+            if waits and name not in replied:
                 message = f"No tool output found for function call {name}."
                 yield Problem("unanswered-call", at, message)
             continue

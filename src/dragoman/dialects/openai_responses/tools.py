@@ -98,7 +98,7 @@ def write_namespace(d: ResponsesBase, tool: Tool, w: ItemWriting) -> dict[str, J
     out: dict[str, Json] = {"type": "namespace", "name": tool.namespace}
     if group.description is not None:
         out["description"] = group.description
-    elif not w.home:
+    elif not w.same:
         out["description"] = ""
         why = f"{d.name} requires the description of a namespace"
         w.log.invented("tool.namespace", tool.at, why)
@@ -228,9 +228,9 @@ def write_custom(d: ResponsesBase, tool: Tool, inner: dict[str, Json], w: ItemWr
         why = f"{d.name} has no field for strictness of a freeform tool"
         w.log.dropped("tool.strict", tool.at, why)
     if tool.grammar is not None:
-        said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+        written = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
         nested = has_rest(d, tool, "format/grammar")
-        out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
+        out["format"] = {"type": "grammar", **({"grammar": written} if nested else written)}
     return d.emit(out, tool, w.log)
 
 
@@ -239,7 +239,7 @@ def write_parameters(
 ) -> bool | None:
     """The schema of a tool; gives whether it is enforced."""
     schema, strict = tool.schema, tool.strict
-    if w.home:
+    if w.same:
         if schema is not None:
             inner["parameters"] = schema
         return strict
@@ -261,15 +261,15 @@ def complete(
         # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
         missing["type"] = "object"
     whole, strict = missing | schema, tool.strict
-    if strict:  # before its properties are said: an object of any would become an empty one
+    if strict:  # before its properties are written: an object of any would become an empty one
         whole, strict = schemas.strictly(tool, whole, schemas.OPENAI, w.log)
     if whole.get("type") == "object" and "properties" not in whole:
         # "In context=(), object schema missing properties."
         missing["properties"] = {}
         whole = {"properties": {}} | whole
     if missing:
-        said = " and ".join(missing)
-        w.log.invented("tool.schema", tool.at, f"{d.name} requires the {said} of a schema")
+        written = " and ".join(missing)
+        w.log.invented("tool.schema", tool.at, f"{d.name} requires the {written} of a schema")
     return whole, strict
 
 
@@ -301,7 +301,7 @@ def write_choice(d: ResponsesBase, choice: ToolChoice, w: ItemWriting) -> Json |
         return write_allowed(d, choice, choice.allowed, w)
     if choice.mode == "named":
         return write_named(d, choice, w)
-    if choice.extras is not None and choice.extras.fields and d.is_home(choice.extras.dialect):
+    if choice.extras is not None and choice.extras.fields and d.is_same(choice.extras.dialect):
         return d.emit({choice.mode or "auto": True}, choice, w.log)
     d.lose(choice.extras, choice.at, w.log)
     return choice.mode
@@ -361,9 +361,9 @@ def write_allowed(
 
 
 def writing(
-    d: ResponsesBase, log: Ledger, dialect: str | None, *, answer: bool = False
+    d: ResponsesBase, log: Ledger, dialect: str | None, *, reply: bool = False
 ) -> ItemWriting:
-    return ItemWriting(log, d.is_home(dialect), answer)
+    return ItemWriting(log, d.is_same(dialect), reply)
 
 
 def read_flag(d: ResponsesBase, doc: dict[str, Json]) -> ToolChoice | None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...core.reading import encode
-from ...core.writing import home_only, is_blank
+from ...core.writing import is_blank, same_only
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Refusal, Signature, Text, ToolCall
 from ...streams.base import FunctionsOnly
@@ -46,7 +46,7 @@ CALLS = {
 
 
 class ResponsesPart:
-    """A block while it is written: where it stands, and what was said of it."""
+    """A block while it is written: where it stands, and what was written of it."""
 
     def __init__(self, block: Block, item: dict[str, Json], output: int, content: int) -> None:
         self.block = block
@@ -72,9 +72,9 @@ class ResponsesWriter(FunctionsOnly):
     needs_whole: ClassVar[bool] = True
     dialect: ResponsesBase
 
-    def __init__(self, dialect: ResponsesBase, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+    def __init__(self, dialect: ResponsesBase, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = dialect.writing(self.aside, dialect.name if same else None, reply=True)
         self.sequence = -1
         self.count = 0  # of items
         self.parts: dict[int, ResponsesPart] = {}
@@ -104,7 +104,7 @@ class ResponsesWriter(FunctionsOnly):
 
     def open(self, event: Open) -> bytes:
         if event.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one reply here
         block = event.block
         if isinstance(block, Text | Refusal):
             return self.open_text(event.index, block)
@@ -114,7 +114,7 @@ class ResponsesWriter(FunctionsOnly):
         if isinstance(block, Reasoning):
             self.parts[event.index] = ResponsesPart(block, {}, -1, 0)
             self.parts[event.index].turn = self.turn()
-            return closed + (self.open_reasoning(event.index) if self.home else b"")
+            return closed + (self.open_reasoning(event.index) if self.same else b"")
         items: list[Json] = []
         self.dialect.write_turn([block], items, self.w)
         self.latest = self.turn() if items else self.latest
@@ -129,13 +129,13 @@ class ResponsesWriter(FunctionsOnly):
 
     def open_text(self, index: int, block: Text | Refusal) -> bytes:
         out = b""
-        if self.message is not None and self.home and parts.is_item(block.extras):
+        if self.message is not None and self.same and parts.is_item(block.extras):
             out += self.close_message()
         if self.message is None:
             if self.parted and block.at.rpartition("/")[0] in self.parted:
                 why = "more of a message arrived after an item that follows it in the document"
                 self.log.moved("stream.order", block.at, why)
-            doc = items.write_said(self.dialect, [block], self.w)
+            doc = items.write_message_item(self.dialect, [block], self.w)
             doc = {**doc, "status": "in_progress", "content": []}
             self.message, self.place = doc, self.count
             self.count += 1
@@ -276,8 +276,8 @@ class ResponsesWriter(FunctionsOnly):
             out = self.event("response.refusal.done", **fields, refusal=text)
         else:
             assert isinstance(block, Text)
-            said = replace(block, text=text, citations=tuple(part.citations))
-            doc = self.dialect.write_text(said, OUTPUT, self.w)
+            written = replace(block, text=text, citations=tuple(part.citations))
+            doc = self.dialect.write_text(written, OUTPUT, self.w)
             cited = doc.get("annotations") or []
             out = b"".join(
                 self.event(
@@ -310,7 +310,7 @@ class ResponsesWriter(FunctionsOnly):
         out = b""
         if is_blank(text) and call.kind == "function":
             text = "{}"
-            if not self.home:  # for those who add up the deltas
+            if not self.same:  # for those who add up the deltas
                 out = self.event(f"response.{kind}.delta", **part.place(), delta=text)
         out += self.event(f"response.{kind}.done", **part.place(), **{field: text})
         return out + self.item_done(part.output, {**part.item, field: text})
@@ -322,7 +322,7 @@ class ResponsesWriter(FunctionsOnly):
         own = (
             signature is not None
             and signature.kind == "encrypted"
-            and home_only(self.dialect, signature.issuer)
+            and same_only(self.dialect, signature.issuer)
         )
         out = b""
         if part.output < 0:
@@ -334,11 +334,14 @@ class ResponsesWriter(FunctionsOnly):
         doc = dict(part.item)
         for (place, number), texts in sorted(part.texts.items()):
             counter, text, name, kind = REASONED[place]
-            fields, said = part.place(**{counter: number}), {"type": kind, "text": "".join(texts)}
+            fields, written = (
+                part.place(**{counter: number}),
+                {"type": kind, "text": "".join(texts)},
+            )
             key = "summary" if place == "summary" else "content"
-            doc[key] = [*doc.get(key, ()), said]
-            out += self.event(f"response.{text}.done", **fields, text=said["text"])
-            out += self.event(f"response.{name}.done", **fields, part=said)
+            doc[key] = [*doc.get(key, ()), written]
+            out += self.event(f"response.{text}.done", **fields, text=written["text"])
+            out += self.event(f"response.{name}.done", **fields, part=written)
         if own and signature is not None:
             doc["encrypted_content"] = signature.data
         self.items[part.output] = doc
@@ -357,18 +360,18 @@ class ResponsesWriter(FunctionsOnly):
         ended = doc.get("status") in ("completed", "failed")
         kind = f"response.{doc['status'] if ended else 'incomplete'}"
         closed = self.close_message()
-        if not self.home and isinstance(doc.get("output"), list):
+        if not self.same and isinstance(doc.get("output"), list):
             doc = {**doc, "output": self.in_order(doc["output"])}
         return closed + self.event(kind, response=doc)
 
     def in_order(self, output: list[Json]) -> list[Json]:
         """The items as they have been numbered, if they came in another order than at rest."""
-        said = [self.items[place] for place in sorted(self.items)]
+        written = [self.items[place] for place in sorted(self.items)]
         left = [piece for item in output for piece in pieces_of(item)]
-        if keys_of(said) == keys_of(output):
+        if keys_of(written) == keys_of(output):
             return output
         out: list[Json] = []
-        for item in said:
+        for item in written:
             found: list[Json] = []
             for piece in pieces_of(item):
                 like = [other for other in left if piece_key(other) == piece_key(piece)]
@@ -403,7 +406,7 @@ def pieces_of(item: dict[str, Json]) -> list[dict[str, Json]]:
 def piece_key(piece: dict[str, Json]) -> Json:
     """What tells a piece from others."""
     parts = [*(piece.get("content") or ()), *(piece.get("summary") or ())]
-    return piece["type"], piece.get("call_id"), "".join(map(said_in, [piece, *parts]))
+    return piece["type"], piece.get("call_id"), "".join(map(text_in, [piece, *parts]))
 
 
 def messages(output: list[Json]) -> list[Json]:
@@ -411,7 +414,7 @@ def messages(output: list[Json]) -> list[Json]:
     return [item for item in reversed(output) if item["type"] == "message"]
 
 
-def said_in(part: dict[str, Json]) -> str:
+def text_in(part: dict[str, Json]) -> str:
     return str(part.get("text") or part.get("refusal") or "")
 
 

@@ -3,7 +3,7 @@
 What it does differently: the model's reasoning comes twice, as ``reasoning`` and part by part as
 ``reasoning_details``, where each signature bears the format of who issued it and goes back as it
 came; how the model should think is ``reasoning``; a part, a tool or the whole may bear Anthropic's
-cache mark; an error has its status, and may stand beside an answer that was begun.
+cache mark; an error has its status, and may stand beside a reply that was begun.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ class OpenRouter(Compatible):
 
         return OpenRouterReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import OpenRouterWriter
 
-        return OpenRouterWriter(self, log, home)
+        return OpenRouterWriter(self, log, same)
 
     # -- what is cached: chatfunctiontool.d.ts, anthropiccachecontroldirective.d.ts ----------
 
@@ -158,10 +158,10 @@ class OpenRouter(Compatible):
     # -- how to think -----------------------------------------------------------------------
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
-        said = super().read_effort(doc, taken)
+        given = super().read_effort(doc, taken)
         config = maybe_dict(doc, "reasoning", "")
         if config is None:
-            return said
+            return given
         taken.add("reasoning")
         at = "/reasoning"
         effort, enabled = maybe_str(config, "effort", at), maybe_bool(config, "enabled", at)
@@ -178,16 +178,16 @@ class OpenRouter(Compatible):
         )
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        said: dict[str, Json] = {}
+        written: dict[str, Json] = {}
         if config.mode is not None and not (config.budget and config.mode == "on"):
-            said["enabled"] = config.mode != "off"
+            written["enabled"] = config.mode != "off"
         if config.display == OMITTED:
-            said["exclude"] = True
+            written["exclude"] = True
         if config.effort is not None:
-            said["effort"] = config.effort
+            written["effort"] = config.effort
         if config.budget is not None:
-            said["max_tokens"] = config.budget
-        out["reasoning"] = self.emit(said, config, w.log)
+            written["max_tokens"] = config.budget
+        out["reasoning"] = self.emit(written, config, w.log)
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -59,12 +59,12 @@ def read_assistant(d: OpenRouter, doc: dict[str, Json], at: str) -> Message:
         return chat_assistant.read_assistant(d, doc, at)
     rest = {k: v for k, v in doc.items() if k != DETAILS}
     words = words_of(details)
-    said = rest.pop("reasoning", None) if words else None
+    given = rest.pop("reasoning", None) if words else None
     message = chat_assistant.read_assistant(d, rest, at)
-    if said is not None and said != words:
+    if given is not None and given != words:
         extras = message.extras or Extras(d.name)
         message = replace(
-            message, extras=replace(extras, fields={**extras.fields, "reasoning": said})
+            message, extras=replace(extras, fields={**extras.fields, "reasoning": given})
         )
     content = list(message.content)
     taken = read_signatures(details, content)
@@ -74,7 +74,7 @@ def read_assistant(d: OpenRouter, doc: dict[str, Json], at: str) -> Message:
 
 def write_assistant(d: OpenRouter, message: Message, w: Writing) -> Json | None:
     extras = message.extras
-    if extras is not None and extras.fields.get(DETAILS) == [] and not w.home:
+    if extras is not None and extras.fields.get(DETAILS) == [] and not w.same:
         message = without_fields(message, DETAILS)  # it says nothing
     signed = [b for b in message.content if is_signed(b, message.content)]
     doc = chat_assistant.write_assistant(d, without_details(message) if signed else message, w)
@@ -84,9 +84,9 @@ def write_assistant(d: OpenRouter, message: Message, w: Writing) -> Json | None:
         return None
     details = doc.get(DETAILS)
     if details.__class__ is list and details:
-        if w.answer and (words := words_of(details)):
+        if w.reply and (words := words_of(details)):
             doc.setdefault("reasoning", words)
-        if not w.home:
+        if not w.same:
             note_boundaries(d, message, details, w)
     if signed:
         write_signatures(doc, message)
@@ -205,7 +205,7 @@ def write_details(d: OpenRouter, block: Reasoning, count: int, w: Writing) -> li
         if not content:
             out.append({"type": TEXT})
         next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = signature.data
-    elif w.home and not out:
+    elif w.same and not out:
         out.append({"type": TEXT})
     for index, doc in enumerate(out, count):
         doc |= {"format": form, "index": index}
@@ -213,7 +213,7 @@ def write_details(d: OpenRouter, block: Reasoning, count: int, w: Writing) -> li
         out[-1]["id"] = block.id
     elif block.id is not None:
         w.log.dropped("reasoning.id", block.at, f"only encrypted reasoning has an id in {d.name}")
-    if w.home:
+    if w.same:
         d.emit(out[-1], block, w.log)
     else:
         d.lose(block.extras, block.at, w.log)
@@ -238,9 +238,9 @@ def read_reasoning(d: OpenRouter, docs: list[dict[str, Json]], at: str) -> Reaso
     odd: dict[str, Json] = {}
     for doc in docs:
         kind = doc["type"]
-        if is_said(doc, WORD.get(kind)):
+        if is_stated(doc, WORD.get(kind)):
             words[kind].append(doc[WORD[kind]])
-        if is_said(doc, SIGNED.get(kind)):
+        if is_stated(doc, SIGNED.get(kind)):
             signature = read_signature(d, doc)
         if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
             item = doc["id"]
@@ -258,10 +258,10 @@ def read_reasoning(d: OpenRouter, docs: list[dict[str, Json]], at: str) -> Reaso
 def write_reasoning(d: OpenRouter, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
     if place_of(d, block) is not None:
         return chat_assistant.write_reasoning(d, doc, block, w)
-    said = doc.get(DETAILS, [])
-    said += write_details(d, block, len(said), w)
-    if said:
-        doc[DETAILS] = said
+    written = doc.get(DETAILS, [])
+    written += write_details(d, block, len(written), w)
+    if written:
+        doc[DETAILS] = written
     return None
 
 
@@ -274,7 +274,7 @@ def read_signature(d: OpenRouter, doc: dict[str, Json]) -> Signature:
     return Signature(doc["data"], issuer, "encrypted")
 
 
-def is_said(doc: dict[str, Json], key: str | None) -> bool:
+def is_stated(doc: dict[str, Json], key: str | None) -> bool:
     """Whether an entry says something under a key; an empty signature says nothing."""
     value = doc.get(key) if key is not None else None
     return value.__class__ is str and (bool(value) or key not in SIGNED.values())
@@ -285,7 +285,7 @@ def is_signature(doc: Json) -> bool:
     if doc.__class__ is not dict or doc.get("type") != ENCRYPTED:
         return False
     return (
-        doc.get("format") == FORMATS[ISSUER] and is_said(doc, "data") and has_only(doc, SIGNATURE)
+        doc.get("format") == FORMATS[ISSUER] and is_stated(doc, "data") and has_only(doc, SIGNATURE)
     )
 
 
@@ -304,7 +304,7 @@ def signs(doc: dict[str, Json], content: Sequence[Block]) -> int | None:
 
 
 def is_signed(block: Block, content: Sequence[Block]) -> bool:
-    """Whether Google signed a block, and in a place that can be said here."""
+    """Whether Google signed a block, and in a place that can be expressed here."""
     signature = None if block.extras is None else block.extras.signature
     if signature is None or signature.issuer != ISSUER:
         return False
@@ -320,7 +320,7 @@ def is_summary(doc: dict[str, Json]) -> bool:
 def is_item_signature(doc: dict[str, Json]) -> bool:
     """Whether an entry is the encrypted part of an item, to which summaries may belong."""
     known = doc.get("type") == ENCRYPTED and str(doc.get("format")) in ITEMS
-    return known and is_said(doc, "data") and has_only(doc, SIGNATURE)
+    return known and is_stated(doc, "data") and has_only(doc, SIGNATURE)
 
 
 def has_only(doc: dict[str, Json], keys: frozenset[str]) -> bool:
@@ -344,5 +344,5 @@ def is_sayable(block: Reasoning) -> bool:
 
 def words_of(details: list[Json]) -> str:
     """What ``reasoning`` says beside the list: all that is readable of it."""
-    said = (d.get(WORD.get(str(d.get("type")), "")) for d in details if d.__class__ is dict)
-    return "".join(text for text in said if text.__class__ is str)
+    written = (d.get(WORD.get(str(d.get("type")), "")) for d in details if d.__class__ is dict)
+    return "".join(text for text in written if text.__class__ is str)

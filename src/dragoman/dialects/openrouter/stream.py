@@ -15,7 +15,7 @@ from ...core.reading import as_dict, as_list, expected
 from ...core.signers import signer
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
-from ...streams.base import Said
+from ...streams.base import Received
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
 from ...streams.splicing import MARKED, Splice, around
 from ..openai_chat.parts import place_of
@@ -33,9 +33,9 @@ from .details import (
     WORD,
     format_of,
     is_item_signature,
-    is_said,
     is_signature,
     is_signed,
+    is_stated,
     is_summary,
     words_of,
 )
@@ -53,7 +53,7 @@ class Entry:
     def __init__(self, doc: dict[str, Json], whole: bool) -> None:
         self.kind = doc.get("type")
         self.word = WORD.get(str(self.kind), "")
-        self.said = Said(whole)
+        self.received = Received(whole)
         self.worded = False
         self.doc: dict[str, Json] = {}
 
@@ -67,17 +67,17 @@ class Entry:
         if text is None:
             return ""
         self.worded = True
-        self.said.add(text)
+        self.received.add(text)
         return str(text)
 
     def goes_on(self, doc: dict[str, Json]) -> bool:
-        if doc.get("type") != self.kind or not self.word or is_said(self.doc, "signature"):
+        if doc.get("type") != self.kind or not self.word or is_stated(self.doc, "signature"):
             return False
         both = self.doc.get("id"), doc.get("id")
         return self.doc.get("index") == doc.get("index") and (None in both or both[0] == both[1])
 
     def whole(self) -> dict[str, Json]:
-        return {**self.doc, self.word: str(self.said)} if self.worded else self.doc
+        return {**self.doc, self.word: str(self.received)} if self.worded else self.doc
 
 
 class OpenRouterReader(ChatReader):
@@ -99,11 +99,11 @@ class OpenRouterReader(ChatReader):
             where = f"{at}/{THOUGHT}/{place}"
             self.read_entry(speaker, as_dict(value, where), where, events)
         if speaker.number in self.entries:
-            said = delta.get("reasoning")
-            if said is not None and said.__class__ is not str:
-                expected("a string", said, f"{at}/reasoning")
-            if said or "reasoning" in delta:  # the same once more
-                speaker.message["reasoning"] = said or speaker.message.get("reasoning")
+            given = delta.get("reasoning")
+            if given is not None and given.__class__ is not str:
+                expected("a string", given, f"{at}/reasoning")
+            if given or "reasoning" in delta:  # the same once more
+                speaker.message["reasoning"] = given or speaker.message.get("reasoning")
             delta = {k: v for k, v in delta.items() if k not in (THOUGHT, "reasoning")}
         super().read_delta(speaker, delta, at, events)
 
@@ -128,7 +128,7 @@ class OpenRouterReader(ChatReader):
             place = "summary" if entry.kind == SUMMARY else "text"
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
         key = SIGNED.get(str(entry.kind))
-        if key is not None and is_said(doc, key):
+        if key is not None and is_stated(doc, key):
             events.append(Signed(index, details.read_signature(self.dialect, entry.doc)))
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
@@ -155,10 +155,10 @@ class OpenRouterReader(ChatReader):
     def sign(self, speaker: Speaker, events: list[Event]) -> None:
         """Signatures that no call took: one is that of the text; others sign nothing here."""
         for doc in self.signatures.pop(speaker.number, ()):
-            said = "content" in speaker.said
-            if doc.get("id") is None and (said or speaker.message.get("content") == ""):
+            written = "content" in speaker.received
+            if doc.get("id") is None and (written or speaker.message.get("content") == ""):
                 text = Text("", at=f"/choices/{speaker.number}/message/content")
-                self.add_signed(speaker, details.sign(text, doc["data"]), said, events)
+                self.add_signed(speaker, details.sign(text, doc["data"]), written, events)
             else:
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
                 block = details.read_reasoning(self.dialect, [doc], at)
@@ -178,7 +178,7 @@ class OpenRouterReader(ChatReader):
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
                 self.notes.append(("stream.order", at, why))
             return opened
-        if "content" in speaker.said or "refusal" in speaker.said or speaker.calls:
+        if "content" in speaker.received or "refusal" in speaker.received or speaker.calls:
             self.out_of_order(speaker)
         self.close_before(speaker, events)
         at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
@@ -205,18 +205,18 @@ class Thought:
         self.number = number
         self.block = block
         self.part: tuple[str, int] | None = None
-        self.doc: dict[str, Json] = {}  # the entry that is being said, but for its words
+        self.doc: dict[str, Json] = {}  # the entry that is being written, but for its words
 
 
 class OpenRouterWriter(ChatWriter):
     dialect: OpenRouter
     has_summaries = True
 
-    def __init__(self, dialect: OpenRouter, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
+    def __init__(self, dialect: OpenRouter, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
         self.reasoning: dict[int, Thought] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
-        self.signatures: set[str] = set()  # signatures that have been said
+        self.signatures: set[str] = set()  # signatures that have been written
         self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
 
     def open(self, event: Open) -> bytes:
@@ -256,7 +256,7 @@ class OpenRouterWriter(ChatWriter):
 
     def end(self, doc: Json) -> bytes:
         signed = [self.sign(number, block, None) for number, block in self.signed.items()]
-        for place, choice in enumerate(() if self.home else doc.get("choices", ())):
+        for place, choice in enumerate(() if self.same else doc.get("choices", ())):
             entries = choice["message"].get(THOUGHT, ())
             if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
                 at = f"/choices/{place}/message/{THOUGHT}"
@@ -265,24 +265,24 @@ class OpenRouterWriter(ChatWriter):
                     "streamed before it was signed"
                 )
                 self.log.approximated("stream.text", at, why)
-                if place in self.voices and THOUGHT in self.voices[place].said:
+                if place in self.voices and THOUGHT in self.voices[place].received:
                     signed += [self.say(place, entry) for entry in self.unsaid(entries)]
         return b"".join(signed) + super().end(doc)
 
     def unsaid(self, entries: Iterable[Json]) -> Iterator[Json]:
-        """What signs reasoning whose words have been said."""
+        """What signs reasoning whose words have been written."""
         for entry in entries:
             kind = str(entry.get("type")) if entry.__class__ is dict else ""
             key = SIGNED.get(kind)
-            if key is not None and is_said(entry, key) and entry[key] not in self.signatures:
+            if key is not None and is_stated(entry, key) and entry[key] not in self.signatures:
                 yield {name: value for name, value in entry.items() if name != WORD.get(kind)}
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]
-        voice.said.add(THOUGHT)
+        voice.received.add(THOUGHT)
         delta: dict[str, Json] = {THOUGHT: [entry]}
         if words:
-            voice.said.add("reasoning")
+            voice.received.add("reasoning")
             delta = {"reasoning": words, **delta}
         return self.chunk(number, delta)
 
@@ -311,14 +311,14 @@ class OpenRouterWriter(ChatWriter):
         self.counts[reasoning.number] = count + 1
         form = format_of(self.dialect, reasoning.block, None)
         reasoning.doc = {"type": kind, "format": form, "index": count}
-        if self.home and reasoning.block.extras is not None:
+        if self.same and reasoning.block.extras is not None:
             reasoning.doc |= reasoning.block.extras.fields
 
     def add_signature(self, event: Signed) -> bytes:
         reasoning, signature = self.reasoning.get(event.index), event.signature
         if reasoning is None:
             return self.wait(event)
-        if not (self.home or signer(signature) in FORMATS):
+        if not (self.same or signer(signature) in FORMATS):
             return b""
         kind = ENCRYPTED if signature.kind == "encrypted" else TEXT
         if kind == ENCRYPTED or reasoning.doc.get("type") != TEXT:
@@ -331,8 +331,8 @@ class OpenRouterWriter(ChatWriter):
         return self.say(reasoning.number, entry)
 
     def close(self, event: Close) -> bytes:
-        reasoning, said = self.reasoning.pop(event.index, None), b""
-        if self.home and reasoning is not None and not reasoning.doc:  # it says nothing
+        reasoning, written = self.reasoning.pop(event.index, None), b""
+        if self.same and reasoning is not None and not reasoning.doc:  # it says nothing
             self.begin_entry(reasoning, TEXT)
-            said = self.say(reasoning.number, reasoning.doc)
-        return said + super().close(event)
+            written = self.say(reasoning.number, reasoning.doc)
+        return written + super().close(event)

@@ -73,7 +73,7 @@ class VercelCore(VercelModelV5):
     fields = FIELDS.but(Field("max_tokens", whole, "maxTokens", also=("maxOutputTokens",), least=1))
     schema = "parameters"
     active = "experimental_activeTools"
-    said: ClassVar[dict[str, frozenset[str]]] = {
+    allowed: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "redacted-reasoning", "tool-call"}),
         "tool": frozenset({"tool-result"}),
@@ -121,15 +121,15 @@ class VercelCore(VercelModelV5):
 
         return CoreReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import CoreWriter
 
-        return CoreWriter(self, log, home)
+        return CoreWriter(self, log, same)
 
     # -- turns of text alone are strings -------------------------------------------------------
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        w = CoreWriting(log, FREE, FREE, self.is_home(dialect), answer)
+    def writing(self, log: Ledger, dialect: str | None, *, reply: bool = False) -> Writing:
+        w = CoreWriting(log, FREE, FREE, self.is_same(dialect), reply)
         w.joins = not self.knows(dialect)
         return w
 
@@ -158,7 +158,7 @@ class VercelCore(VercelModelV5):
         self.lose(texts[0].extras, texts[0].at, w.log)
         return Text("\n".join(block.text for block in texts), at=texts[0].at)
 
-    # -- answers: text, reasoning and calls stand beside each other ----------------------------
+    # -- replies: text, reasoning and calls stand beside each other ----------------------------
 
     def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
         blocks = self.read_beside(doc, taken)
@@ -186,17 +186,17 @@ class VercelCore(VercelModelV5):
         return Message("assistant", tuple(blocks))
 
     def read_beside(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
-        said = doc.get("reasoning")
-        if said is None or said == []:
+        given = doc.get("reasoning")
+        if given is None or given == []:
             return []
         taken.add("reasoning")
-        if said.__class__ is str:
-            return [Reasoning((said,), at="/reasoning")]
-        if said.__class__ is not list:
-            expected("a string or a list", said, "/reasoning")
+        if given.__class__ is str:
+            return [Reasoning((given,), at="/reasoning")]
+        if given.__class__ is not list:
+            expected("a string or a list", given, "/reasoning")
         return [
             self.read_answer_reasoning(as_dict(part, at), at)
-            for index, part in enumerate(said)
+            for index, part in enumerate(given)
             if (at := f"/reasoning/{index}")
         ]
 

@@ -19,7 +19,7 @@ from ...core.reading import as_dict, escape, need_str
 from ...core.writing import is_blank
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Signature, Text, ToolCall
-from ...streams.base import REDACTED_LATE, Keys, OneByOne, Said, remember
+from ...streams.base import REDACTED_LATE, Keys, OneByOne, Received, remember
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
 from ...streams.splicing import MARKED, Splice, around
 from .._ai_sdk_stream import frame
@@ -50,7 +50,7 @@ class CoreCall:
         self.doc = doc
         self.index = index
         self.at = at
-        self.said = Said(True)
+        self.received = Received(True)
         self.open = True
 
 
@@ -62,8 +62,8 @@ class CoreReader(ProviderReader):
     def __init__(self, dialect: VercelCore, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.parts: list[dict[str, Json]] = []
-        self.reasoned: Said | None = None  # the reasoning that is open
-        self.said: Said | None = None
+        self.reasoned: Received | None = None  # the reasoning that is open
+        self.received: Received | None = None
         self.calls: list[CoreCall] = []
         self.latest: dict[str, CoreCall] = {}  # by their ids, which may come again
         self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
@@ -112,21 +112,21 @@ class CoreReader(ProviderReader):
     def text(self, doc: dict[str, Json]) -> list[Event]:
         text, events = need_str(doc, "textDelta", ""), list[Event]()
         if self.open is None or self.open[0] != "text":
-            if self.said is not None:
+            if self.received is not None:
                 self.highest = 3  # a second text, which is one with the first at rest
             events = self.enter("text", Text("", at="/text"))
-            self.said = self.said or Said(self.whole)
-        assert self.said is not None
+            self.received = self.received or Received(self.whole)
+        assert self.received is not None
         assert self.open is not None
-        self.said.add(text)
-        self.sink = self.said.add
+        self.received.add(text)
+        self.sink = self.received.add
         return [*events, Delta(self.open[1], text)]
 
     def reasoning(self, doc: dict[str, Json]) -> list[Event]:
         text, events = need_str(doc, "textDelta", ""), list[Event]()
         if self.open is None or self.open[0] != "reasoning":
             events = self.enter("reasoning", Reasoning(at=f"/reasoning/{len(self.parts)}"))
-            self.reasoned = Said(self.whole)
+            self.reasoned = Received(self.whole)
             self.parts.append({"type": "text"})
         assert self.reasoned is not None
         assert self.open is not None
@@ -153,8 +153,8 @@ class CoreReader(ProviderReader):
     def call(self, doc: dict[str, Json]) -> list[Event]:
         text = need_str(doc, "argsTextDelta", "")
         call, events = self.call_of(doc)
-        call.said.add(text)
-        self.sink = call.said.add
+        call.received.add(text)
+        self.sink = call.received.add
         return [*events, Delta(call.index, text)]
 
     def call_of(self, doc: dict[str, Json]) -> tuple[CoreCall, list[Event]]:
@@ -174,11 +174,11 @@ class CoreReader(ProviderReader):
     def called(self, doc: dict[str, Json]) -> list[Event]:
         call, events = self.call_of(doc)
         self.late |= dict.fromkeys(WHOLE_CALL.others(doc, call.at))
-        said, final = str(call.said), doc.get("args")
+        written, final = str(call.received), doc.get("args")
         if final is None and "args" not in doc:
-            doc = {**doc, "args": said}
-        elif isinstance(final, str) and final != said:
-            if said:
+            doc = {**doc, "args": written}
+        elif isinstance(final, str) and final != written:
+            if written:
                 why = "the final text differs from the streamed text"
                 self.notes.append(("stream.text", call.at, why))
             else:
@@ -191,7 +191,7 @@ class CoreReader(ProviderReader):
         events = self.shut()
         for call in self.calls:
             if call.open:
-                call.doc, call.open = call.doc | {"args": str(call.said)}, False
+                call.doc, call.open = call.doc | {"args": str(call.received)}, False
                 events.append(Close(call.index))
         if doc.get("warnings"):
             self.late["/warnings"] = None  # elsewhere a stream begins with them
@@ -203,14 +203,14 @@ class CoreReader(ProviderReader):
         doc: dict[str, Json] = {}
         if self.parts:
             doc["reasoning"] = [
-                {k: str(v) if isinstance(v, Said) else v for k, v in part.items()}
+                {k: str(v) if isinstance(v, Received) else v for k, v in part.items()}
                 for part in self.parts
             ]
-        if self.said is not None:
-            doc["text"] = str(self.said)
+        if self.received is not None:
+            doc["text"] = str(self.received)
         if self.calls:
             doc["toolCalls"] = [
-                {**call.doc, "args": str(call.said)} if call.open else call.doc
+                {**call.doc, "args": str(call.received)} if call.open else call.doc
                 for call in self.calls
             ]
         if self.about:
@@ -225,10 +225,10 @@ class CoreWriter(ProviderWriter, OneByOne):
     dialect: VercelCore
     before = SAID
 
-    def __init__(self, dialect: VercelCore, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
-        self.doc: dict[str, Json] = {}  # the call that is said now
-        self.texts: list[str] = []  # what was said of the block that is said now
+    def __init__(self, dialect: VercelCore, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
+        self.doc: dict[str, Json] = {}  # the call that is written now
+        self.texts: list[str] = []  # what was written of the block that is written now
         self.unsigned = False  # whether the last thing was reasoning that nothing ended
 
     def enter(self, event: Open) -> bytes:
@@ -265,8 +265,8 @@ class CoreWriter(ProviderWriter, OneByOne):
             return None
         if isinstance(block, Reasoning):
             goes_on = self.part == (event.part, event.place)
-            said = frame({"type": "reasoning", "textDelta": MARKED})
-            return around(said, keep) if goes_on else None
+            written = frame({"type": "reasoning", "textDelta": MARKED})
+            return around(written, keep) if goes_on else None
         if event.place != "text" or not isinstance(block, Text | ToolCall):
             return None
         if isinstance(block, ToolCall):
@@ -277,18 +277,18 @@ class CoreWriter(ProviderWriter, OneByOne):
         return b""
 
     def leave(self) -> bytes:
-        block, said = self.block, "".join(self.texts)
-        if isinstance(block, Text | ToolCall):  # of others, nothing is said here
+        block, written = self.block, "".join(self.texts)
+        if isinstance(block, Text | ToolCall):  # of others, nothing is written here
             self.unsigned = False
         if isinstance(block, ToolCall):
-            given = self.doc["args"] if is_blank(said) else said
+            given = self.doc["args"] if is_blank(written) else written
             return frame({**self.doc, "type": "tool-call", "args": given})
         if isinstance(block, Text) and not self.texts:
             return frame({"type": "text-delta", "textDelta": ""})
-        return self.leave_reasoning(block, said) if isinstance(block, Reasoning) else b""
+        return self.leave_reasoning(block, written) if isinstance(block, Reasoning) else b""
 
-    def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
-        whole = replace(block, content=(said,) if said else (), summary=())
+    def leave_reasoning(self, block: Reasoning, written: str) -> bytes:
+        whole = replace(block, content=(written,) if written else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
         whole = self.lowered(whole) or whole
         part = self.dialect.write_answer_reasoning(whole, self.w)

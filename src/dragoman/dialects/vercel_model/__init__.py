@@ -2,7 +2,7 @@
 
 What it does differently from its neighbours: types have hyphens, keys have capitals; a tool result
 names its tool beside its call, and says what it is (text, JSON, an error, parts); arguments are
-values; what is said to one provider alone stands in ``providerOptions``, so that every issuer's
+values; what is written to one provider alone stands in ``providerOptions``, so that every issuer's
 signatures find a place; a system turn is one string, and stands in ``instructions``; images are
 files.
 
@@ -127,7 +127,7 @@ class VercelModel(ClientErrors):
     references: ClassVar[bool] = True
     """whether a file may be a reference, ``{provider: id}``; else the id stands alone, and only
     OpenAI's ids can be told from data"""
-    said: ClassVar[dict[str, frozenset[str]]] = {
+    allowed: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset(
             {
@@ -198,10 +198,10 @@ class VercelModel(ClientErrors):
 
         return ModelReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .stream import ModelWriter
 
-        return ModelWriter(self, log, home)
+        return ModelWriter(self, log, same)
 
 
 DIALECT = VercelModel()

@@ -108,12 +108,12 @@ def finish(
             node = replace(node, extras=replace(node.extras, signature=None))
         out = d.emit(out, node, w.log)
     for share in shares:
-        for provider, said in share.items():
+        for provider, written in share.items():
             options = out.setdefault(KEY, {})
             if options.__class__ is not dict:
                 continue
             own = options.get(provider, {})
-            out[KEY] = options | {provider: said | own if own.__class__ is dict else own}
+            out[KEY] = options | {provider: written | own if own.__class__ is dict else own}
     return out
 
 

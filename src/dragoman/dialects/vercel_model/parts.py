@@ -158,7 +158,7 @@ def write_part(d: VercelModel, block: Block, role: str, w: Writing) -> list[Json
 def write_own(d: VercelModel, block: Raw | Hosted, role: str, w: Writing) -> list[Json]:
     """What only this SDK knows, if this version of it does."""
     kind = block.payload.get("type") if block.payload.__class__ is dict else None
-    if w.home or (is_one(kind, d.said[role]) and takes(d, block)):
+    if w.same or (is_one(kind, d.allowed[role]) and takes(d, block)):
         return [block.payload]
     d.omit(block, w.log)
     return []
@@ -187,11 +187,11 @@ def write_text(d: VercelModel, block: Text, w: Writing) -> Json:
 
 def read_file(d: VercelModel, doc: dict[str, Json], key: str, at: str) -> Block:
     """An image or a file: its data are an address, base64, a reference, or any of them."""
-    said = doc.get(key)
+    given = doc.get(key)
     type_key, media_type = read_media_type(d, doc, at)
-    source = read_data(said, media_type)
+    source = read_data(given, media_type)
     if source is None:
-        if said is None:
+        if given is None:
             missing(key, at)
         return Raw(d.family, doc, at=at)
     if key == "image" and source.media_type is None and source.kind == "base64":
@@ -230,7 +230,7 @@ def media(
 
 def write_media(d: VercelModel, block: Media, role: str, w: Writing) -> Json:
     image = d.image_parts and block.kind == "image" and role == "user"
-    if w.home and block.filename is not None:
+    if w.same and block.filename is not None:
         image = False  # only files have names
     out: dict[str, Json] = {"type": "image" if image else "file"}
     out["image" if image else "data"] = write_data(d, block.source)
@@ -270,7 +270,7 @@ def write_media_type(
 
 def usual_type(d: VercelModel, block: Media, w: Writing) -> str | None:
     if block.source.kind in ("text", "blocks"):
-        return None if w.home else "text/plain"
+        return None if w.same else "text/plain"
     kind = USUAL_TYPES.get(block.kind)
     return kind if kind is None or d.image_parts else kind.removesuffix("/*")
 
@@ -280,7 +280,7 @@ def about(d: VercelModel, block: Media, w: Writing) -> tuple[Options, ...]:
     shares = [write_cache(d, block.cache, w)]
     if block.detail is not None:
         if block.kind == "image":
-            if block.detail != "auto" or w.home:
+            if block.detail != "auto" or w.same:
                 shares.append({"openai": {"imageDetail": block.detail}})
     for key, value in (
         ("title", block.title),
@@ -292,23 +292,23 @@ def about(d: VercelModel, block: Media, w: Writing) -> tuple[Options, ...]:
     return tuple(shares)
 
 
-def read_data(said: Json, media_type: str | None) -> Source | None:
+def read_data(written: Json, media_type: str | None) -> Source | None:
     """Where a medium is; None for a form that nobody knows."""
     exact = exact_type(media_type)
-    if said.__class__ is str:
-        return read_text_data(said, exact)
-    if said.__class__ is not dict:
+    if written.__class__ is str:
+        return read_text_data(written, exact)
+    if written.__class__ is not dict:
         return None
-    match said:
-        case {"type": "data", "data": str(data)} if TAGGED["data"](said):
+    match written:
+        case {"type": "data", "data": str(data)} if TAGGED["data"](written):
             return Source("base64", data, exact)
-        case {"type": "url", "url": str(url)} if TAGGED["url"](said):
+        case {"type": "url", "url": str(url)} if TAGGED["url"](written):
             return Source("url", url, exact)
-        case {"type": "text", "text": str(text)} if TAGGED["text"](said):
+        case {"type": "text", "text": str(text)} if TAGGED["text"](written):
             return Source("text", text, exact)
-        case {"type": "reference", "reference": dict(reference)} if TAGGED["reference"](said):
+        case {"type": "reference", "reference": dict(reference)} if TAGGED["reference"](written):
             return read_reference(reference, exact)
-    return read_reference(said, exact)
+    return read_reference(written, exact)
 
 
 def write_data(d: VercelModel, source: Source, *, tagged: bool = False) -> Json:
@@ -328,20 +328,20 @@ def write_data(d: VercelModel, source: Source, *, tagged: bool = False) -> Json:
             assert_never(source.kind)
 
 
-def read_text_data(said: str, media_type: str | None) -> Source:
-    if (found := split_data_uri(said)) is not None:
+def read_text_data(written: str, media_type: str | None) -> Source:
+    if (found := split_data_uri(written)) is not None:
         return Source("base64", found[1], found[0] or media_type)
-    if ADDRESS.match(said):
-        return Source("url", said, media_type)
-    if said.startswith(FILE_ID):
-        return Source("file", said, media_type, "openai")
-    return Source("base64", said, media_type)
+    if ADDRESS.match(written):
+        return Source("url", written, media_type)
+    if written.startswith(FILE_ID):
+        return Source("file", written, media_type, "openai")
+    return Source("base64", written, media_type)
 
 
-def read_reference(said: dict[str, Json], media_type: str | None) -> Source | None:
+def read_reference(written: dict[str, Json], media_type: str | None) -> Source | None:
     """``{provider: id}``; a file that several providers hold is kept as it is."""
-    issuer = sole(said)
-    if issuer is not None and (file_id := said[issuer]).__class__ is str:
+    issuer = sole(written)
+    if issuer is not None and (file_id := written[issuer]).__class__ is str:
         return Source("file", file_id, media_type, issuer)
     return None
 
@@ -412,11 +412,11 @@ def read_call(d: VercelModel, doc: dict[str, Json], at: str, custom: frozenset[s
     item = options.take("openai", "itemId")
     cache = read_cache(d, options)
     key = next((k for k in (d.arguments, "input", "args") if k in doc), d.arguments)
-    said, kind = doc.get(key), "function"
-    if name in custom and said.__class__ is dict and said.keys() == {"input"}:
-        if said["input"].__class__ is str:
-            said, kind = said["input"], "custom"
-    text: str = said if said.__class__ is str else "" if said is None else compact(said)
+    given, kind = doc.get(key), "function"
+    if name in custom and given.__class__ is dict and given.keys() == {"input"}:
+        if given["input"].__class__ is str:
+            given, kind = given["input"], "custom"
+    text: str = given if given.__class__ is str else "" if given is None else compact(given)
     if not text and kind == "function":
         text = "{}"
     extras = keep_part(d, options, CALL_KEYS | {key})
@@ -436,7 +436,7 @@ def write_arguments(call: ToolCall, w: Writing) -> Json:
     """An object; in the same dialect any value that the arguments were, or else their text."""
     if call.kind == "custom":
         return {"input": call.arguments}
-    if not w.home or is_whole(call):
+    if not w.same or is_whole(call):
         return object_of(call, w.log)
     try:
         value = decode(call.arguments)

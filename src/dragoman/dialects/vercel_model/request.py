@@ -79,7 +79,7 @@ def write_request(d: VercelModel, tree: Request, log: Ledger) -> Json:
     if tree.model is not None:
         out["model"] = tree.model
     write_params(d, out, tree.params, w)
-    if tree.tools or (tree.tools is not None and w.home):
+    if tree.tools or (tree.tools is not None and w.same):
         out["tools"] = [write_tool(d, tool, w) for tool in tree.tools]
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree.tool_choice, w)
@@ -121,25 +121,25 @@ def write_conversation(
         out[d.system] = prompts
     else:
         inside = prompts
-    said = inside + turns.write_history(d, messages[count:], w)
-    if not (said or w.home):
+    written = inside + turns.write_history(d, messages[count:], w)
+    if not (written or w.same):
         # "Invalid prompt: messages must not be empty"
         at = messages[-1].at if messages else ""
         d.add_user_turn(at, w.log)
-        said = [{"role": "user", "content": SILENCE}]
-    out["messages"] = said
-    if not d.system_inside and any(message["role"] == "system" for message in said):
+        written = [{"role": "user", "content": SILENCE}]
+    out["messages"] = written
+    if not d.system_inside and any(message["role"] == "system" for message in written):
         out[ALLOW] = True
 
 
-def read_system(d: VercelModel, said: Json, at: str) -> list[Message]:
-    if said.__class__ is str:
-        return [Message("system", (Text(said, at=at),), at=at)]
-    if said.__class__ is dict:
-        return [read_prompt(d, said, at)]
-    if said.__class__ is not list:
-        expected("a string, an object or a list", said, at)
-    return [read_prompt(d, doc, f"{at}/{index}") for index, doc in enumerate(said)]
+def read_system(d: VercelModel, written: Json, at: str) -> list[Message]:
+    if written.__class__ is str:
+        return [Message("system", (Text(written, at=at),), at=at)]
+    if written.__class__ is dict:
+        return [read_prompt(d, written, at)]
+    if written.__class__ is not list:
+        expected("a string, an object or a list", written, at)
+    return [read_prompt(d, doc, f"{at}/{index}") for index, doc in enumerate(written)]
 
 
 def read_prompt(d: VercelModel, doc: Json, at: str) -> Message:
@@ -153,9 +153,9 @@ def read_prompt(d: VercelModel, doc: Json, at: str) -> Message:
 def read_request_choice(
     d: VercelModel, doc: dict[str, Json], tools: Sequence[Tool], taken: set[str]
 ) -> ToolChoice | None:
-    said, choice = doc.get("toolChoice"), None
-    if said is not None:
-        choice = read_choice(d, said, "/toolChoice")
+    given, choice = doc.get("toolChoice"), None
+    if given is not None:
+        choice = read_choice(d, given, "/toolChoice")
         named = {tool.name for tool in tools if tool.kind == "custom"}
         if choice.mode == "named" and choice.name in named:
             choice = replace(choice, kind="custom")
@@ -171,19 +171,19 @@ def read_request_choice(
 def write_request_choice(
     d: VercelModel, out: dict[str, Json], choice: ToolChoice, w: Writing
 ) -> None:
-    if (said := write_choice(d, choice, w)) is not None:
-        out["toolChoice"] = said
+    if (written := write_choice(d, choice, w)) is not None:
+        out["toolChoice"] = written
     if choice.allowed is not None:
         out[d.active] = [w.tool_name(name, choice.at) for name in choice.allowed]
 
 
 def read_params(d: VercelModel, doc: dict[str, Json], options: Taker, taken: set[str]) -> Params:
     ats: dict[str, str] = {}
-    said = d.fields.read(doc, ats, {}, taken)
-    said["output"] = read_format(d, doc, taken)
-    said["thinking"] = read_effort(d, doc, taken)
-    said["cache"] = read_cache(d, options)
-    return Params(**said, ats=ats)
+    given = d.fields.read(doc, ats, {}, taken)
+    given["output"] = read_format(d, doc, taken)
+    given["thinking"] = read_effort(d, doc, taken)
+    given["cache"] = read_cache(d, options)
+    return Params(**given, ats=ats)
 
 
 def write_params(d: VercelModel, out: dict[str, Json], params: Params, w: Writing) -> None:
@@ -218,7 +218,7 @@ def read_format(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> Output
 
 def write_format(d: VercelModel, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
     if form.kind == "text":
-        if w.home:
+        if w.same:
             out["responseFormat"] = d.emit({"type": "text"}, form, w.log)
         else:
             d.lose(form.extras, form.at, w.log)

@@ -1,7 +1,7 @@
-"""Answers as a provider of the AI SDK gives them: the result of ``doGenerate``, both ways.
+"""Replies as a provider of the AI SDK gives them: the result of ``doGenerate``, both ways.
 
-What a part says to one provider alone is ``providerMetadata`` in an answer and ``providerOptions``
-in a history; the arguments of a call are text in an answer and a value in a history.
+What a part says to one provider alone is ``providerMetadata`` in a reply and ``providerOptions``
+in a history; the arguments of a call are text in a reply and a value in a history.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_response(d: VercelModel, doc: Json) -> Response:
 
 
 def write_response(d: VercelModel, tree: Response, log: Ledger) -> Json:
-    w = d.writing(log, tree.dialect, answer=True)
+    w = d.writing(log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     d.write_answer(out, candidate.message, w)
@@ -108,7 +108,7 @@ def write_about(d: VercelModel, out: dict[str, Json], tree: Response, w: Writing
         about["id"] = tree.id
     if tree.model is not None:
         about["modelId"] = tree.model
-    if tree.created is not None and not (w.home or dates.has_year(tree.created)):
+    if tree.created is not None and not (w.same or dates.has_year(tree.created)):
         d.lack("response.created", tree.at, w.log)  # a year of five digits
     elif tree.created is not None:
         about["timestamp"] = date_of(tree.created)
@@ -174,18 +174,18 @@ def write_answer_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
 
 
 def read_stop(d: VercelModel, doc: dict[str, Json], message: Message) -> Stop | None:
-    said = doc.get("finishReason")
-    word = said.get("unified") if said.__class__ is dict else said
+    given = doc.get("finishReason")
+    word = given.get("unified") if given.__class__ is dict else given
     if word is None:
         return None
-    word = word if word.__class__ is str else need_str({"finishReason": said}, "finishReason", "")
+    word = word if word.__class__ is str else need_str({"finishReason": given}, "finishReason", "")
     return d.stop_of(word, message)
 
 
 def write_stop(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
     extras, word = candidate.extras, d.stop_word(candidate, w)
     reason: dict[str, Json] = {} if word is None else {"unified": word}
-    own = extras is not None and (d.knows if d.nested else d.is_home)(extras.dialect)
+    own = extras is not None and (d.knows if d.nested else d.is_same)(extras.dialect)
     if extras is not None and own:
         reason |= d.spelling(candidate) | extras.fields.get("finishReason", {})
     else:
@@ -195,12 +195,12 @@ def write_stop(d: VercelModel, out: dict[str, Json], candidate: Candidate, w: Wr
 
 
 def read_word(d: VercelModel, doc: dict[str, Json]) -> Extras | None:
-    """What is said of the reason beside the neutral word; ``raw`` is the provider's own for it."""
-    said = doc.get("finishReason")
-    if said.__class__ is not dict:
+    """The reason beside the neutral word; ``raw`` is the provider's own for it."""
+    given = doc.get("finishReason")
+    if given.__class__ is not dict:
         return None
-    extras = d.keep({"finishReason": said}, (), partly={"finishReason": ("unified", "raw")})
-    return extras if said.get("raw") is None else d.respell(extras, raw=said["raw"])
+    extras = d.keep({"finishReason": given}, (), partly={"finishReason": ("unified", "raw")})
+    return extras if given.get("raw") is None else d.respell(extras, raw=given["raw"])
 
 
 def read_usage(d: VercelModel, doc: dict[str, Json], at: str) -> Usage:
@@ -211,11 +211,11 @@ def read_usage(d: VercelModel, doc: dict[str, Json], at: str) -> Usage:
 
 def write_usage(d: VercelModel, usage: Usage, w: Writing) -> dict[str, Json]:
     extras = usage.extras
-    table = table_of(d, usage) if w.home else d.counts
+    table = table_of(d, usage) if w.same else d.counts
     out = table.write(d, usage, w)
     if table is NESTED:  # the SDK reads both objects, whatever is counted
         out = {key: out.get(key, {}) for key in NESTED.partly}
-    elif extras is not None and extras.inner and not w.home:
+    elif extras is not None and extras.inner and not w.same:
         lose_fields(extras, usage.at, w.log)  # a count is a number here
         usage = replace(usage, extras=None)
     return d.emit(out, usage, w.log)
@@ -234,7 +234,7 @@ def table_of(d: VercelModel, usage: Usage) -> Counts:
 
 
 def settle(d: VercelModel, message: Message, log: Ledger) -> Message:
-    """An answer as it stands in a history: metadata become options, arguments a value."""
+    """A reply as it stands in a history: metadata become options, arguments a value."""
     content: list[Block] = []
     for block in message.content:
         if isinstance(block, Hosted) and block.dialect == d.family:
@@ -288,14 +288,27 @@ def date_of(seconds: float) -> str:
     return f"{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{clock % 60:02}.{millis:03}Z"
 
 
-def seconds_of(said: Json) -> float | None:
+def seconds_of(written: Json) -> float | None:
     """The reverse; None for any other form."""
-    if said.__class__ is not str or len(said) != 24 or said[-1] != "Z" or not said.isascii():
+    if (
+        written.__class__ is not str
+        or len(written) != 24
+        or written[-1] != "Z"
+        or not written.isascii()
+    ):
         return None
-    numbers = said[:4], said[5:7], said[8:10], said[11:13], said[14:16], said[17:19], said[20:23]
+    numbers = (
+        written[:4],
+        written[5:7],
+        written[8:10],
+        written[11:13],
+        written[14:16],
+        written[17:19],
+        written[20:23],
+    )
     if not all(number.isdigit() for number in numbers):
         return None
     year, month, day, hours, minutes, seconds, millis = map(int, numbers)
     whole = dates.days_of(year, month, day) * DAY + hours * 3600 + minutes * 60 + seconds
     found = whole + millis / 1000 if millis else whole
-    return found if date_of(found) == said else None
+    return found if date_of(found) == written else None

@@ -53,7 +53,7 @@ UNTYPED = ("image-url", "file-url", "file-id", "image-file-id")
 def read_result(
     d: VercelModel, doc: dict[str, Json], called: dict[str, str], at: str
 ) -> ToolResult:
-    """The answer of a tool. Its name says nothing new where the call is known."""
+    """The reply of a tool. Its name says nothing new where the call is known."""
     call_id = need_str(doc, "toolCallId", at)
     name = maybe_str(doc, "toolName", at)
     if called.get(call_id) == name:
@@ -77,7 +77,7 @@ def write_result(d: VercelModel, result: ToolResult, called: dict[str, str], w: 
     if (name := result_name(d, result, out["toolCallId"], called, w)) is not None:
         out["toolName"] = name
     flat = is_flat(d, result, w)
-    if is_denied(d, result) and (flat or "execution-denied" not in d.outputs) and not w.home:
+    if is_denied(d, result) and (flat or "execution-denied" not in d.outputs) and not w.same:
         result = without_output(result, f"{d.name} writes a denied tool call as a failed one", w)
     elif flat and has_output(result):
         result = without_output(result, f"{d.name} has no `output` in a tool result", w)
@@ -93,7 +93,7 @@ def is_flat(d: VercelModel, result: ToolResult, w: Writing) -> bool:
 
     In the same dialect, also what only that can express, and nothing that only ``output`` can.
     """
-    if not w.home:
+    if not w.same:
         return d.flat
     if d.flat:
         return not has_output(result)
@@ -110,7 +110,7 @@ def result_name(
     d: VercelModel, result: ToolResult, call_id: str, called: dict[str, str], w: Writing
 ) -> str | None:
     """The tool that answered: every version's schema demands it, and the call has it."""
-    if result.name is not None and (w.home or result.name != called.get(call_id)):
+    if result.name is not None and (w.same or result.name != called.get(call_id)):
         return w.tool_name(result.name, result.at)
     if call_id in called:
         if result.name is not None:
@@ -120,7 +120,7 @@ def result_name(
                 f"{d.name} takes the tool name of a result from its call",
             )
         return called[call_id]
-    if w.home:
+    if w.same:
         return None
     w.log.invented(
         "tool_result.name",
@@ -157,9 +157,9 @@ def read_output(
             return tuple(parts), None, ("type", "value")
         case "execution-denied":
             reason = maybe_str(output, "reason", at)
-            said = () if reason is None else (Text(reason, at=f"{at}/reason"),)
+            given = () if reason is None else (Text(reason, at=f"{at}/reason"),)
             # That it was denied and did not fail is a field that only this SDK knows.
-            return said, True, ("reason",)
+            return given, True, ("reason",)
         case _:
             return (Raw(d.family, output, at=at),), None, ()
 
@@ -169,16 +169,16 @@ def write_output(d: VercelModel, out: dict[str, Json], result: ToolResult, w: Wr
     only = content[0] if len(content) == 1 else None
     if is_denied(d, result):
         out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
-    elif isinstance(only, Raw) and how != "content" and w.home and only.dialect == d.family:
+    elif isinstance(only, Raw) and how != "content" and w.same and only.dialect == d.family:
         out["output"] = only.payload
-    elif only is not None and how != "content" and is_plain_text(only, w.home):
+    elif only is not None and how != "content" and is_plain_text(only, w.same):
         d.lose(only.extras, only.at, w.log)
         value = value_of(only, how)
         kind = "text" if value is only.text else "json"
         out["output"] = {"type": f"error-{kind}" if failed else kind, "value": value}
     elif failed:
         out["output"] = {"type": "error-text", "value": only_words(d, result, w)}
-    elif content or how == "content" or w.home:
+    elif content or how == "content" or w.same:
         out["output"] = {"type": "content", "value": write_result_parts(d, content, w)}
     else:
         out["output"] = {"type": "text", "value": ""}
@@ -270,12 +270,12 @@ def read_flat(
 def write_flat(d: VercelModel, out: dict[str, Json], result: ToolResult, w: Writing) -> None:
     """A value and a flag, as version 4 has them; never null."""
     content = result.content
-    if len(content) == 1 and is_plain_text(only := content[0], w.home):
+    if len(content) == 1 and is_plain_text(only := content[0], w.same):
         d.lose(only.extras, only.at, w.log)
         out["result"] = value_of(only, form_of(d, result))
     else:
         out["result"] = flat_text(content)
-        if content or w.home:
+        if content or w.same:
             out["experimental_content"] = write_result_parts(d, content, w)
     if result.is_error is not None:
         out["isError"] = result.is_error
@@ -307,7 +307,7 @@ def write_result_parts(d: VercelModel, content: Sequence[Block], w: Writing) -> 
                 if (part := write_result_media(d, block, w)) is not None:
                     out.append(part)
             case Raw() if block.dialect == d.family and (
-                w.home or is_one(block.payload.get("type"), d.result_parts)
+                w.same or is_one(block.payload.get("type"), d.result_parts)
             ):
                 out.append(block.payload)
             case _:
@@ -334,7 +334,7 @@ def write_result_media(d: VercelModel, block: Media, w: Writing) -> Json | None:
         out[key] = value
     parts.write_media_type(d, out, block, w, needed=part not in UNTYPED)
     if block.filename is not None:
-        if part in ("file", "file-data") or w.home:
+        if part in ("file", "file-data") or w.same:
             out["filename"] = block.filename
         else:
             why = f"{d.name} has no file names of such a part of a result"
@@ -354,32 +354,32 @@ def result_part(d: VercelModel, block: Media, w: Writing) -> str | None:
         case "url":
             wanted = (f"{stem}-url",)
         case "file":
-            if not (source.issuer or w.home):
+            if not (source.issuer or w.same):
                 return None
             refers = source.issuer and "file-reference" in d.result_parts
             wanted = ("file",) if refers else ("image-file-id" if stem == "image" else "file-id",)
         case _:
             assert_never(source.kind)
     known = next((part for part in wanted if part in d.result_parts), None)
-    return wanted[-1] if known is None and w.home else known
+    return wanted[-1] if known is None and w.same else known
 
 
 def read_result_medium(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
-    said_type = doc["type"]
-    key, what = RESULT_DATA.get(said_type, ("data", "file-part"))
-    said = doc.get(key)
+    given_type = doc["type"]
+    key, what = RESULT_DATA.get(given_type, ("data", "file-part"))
+    given = doc.get(key)
     source: Source | None = None
     type_key, media_type = parts.read_media_type(d, doc, at)
     exact = parts.exact_type(media_type)
-    if said_type == "file":
-        source = parts.read_data(said, media_type)
-    elif said_type in RESULT_DATA and said.__class__ is dict and what == "file":
-        source = parts.read_reference(said, exact)
-    elif said_type in RESULT_DATA and said.__class__ is str:
-        source = Source(what, said, exact)  # type: ignore[arg-type]
+    if given_type == "file":
+        source = parts.read_data(given, media_type)
+    elif given_type in RESULT_DATA and given.__class__ is dict and what == "file":
+        source = parts.read_reference(given, exact)
+    elif given_type in RESULT_DATA and given.__class__ is str:
+        source = Source(what, given, exact)  # type: ignore[arg-type]
     if source is None:
         return Raw(d.family, doc, at=at)
-    kind: MediaKind = "image" if said_type.startswith("image") else kind_of(media_type)
+    kind: MediaKind = "image" if given_type.startswith("image") else kind_of(media_type)
     taken = frozenset({"type", key, type_key, "filename"})
     filename = maybe_str(doc, "filename", at)
     return parts.media(d, kind, source, filename, Taker(doc, at), taken)

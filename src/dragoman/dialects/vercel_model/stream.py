@@ -22,7 +22,7 @@ from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Media, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import FunctionsOnly, Keys, Said, StreamReader
+from ...streams.base import FunctionsOnly, Keys, Received, StreamReader
 from ...streams.events import (
     Begin,
     Close,
@@ -68,16 +68,16 @@ class ModelPart:
         self.at = at
         self.number = 0  # of the text in the block
         self.place: Place = "text"
-        self.said = Said(whole)
+        self.received = Received(whole)
         self.open = True
         self.opened: Block | None = None  # as it was passed on
         self.start: dict[str, Json] = {}  # what the beginning of a tool's input says besides
 
     def so_far(self) -> dict[str, Json]:
         if "text" in self.doc and self.doc["type"] in ("text", "reasoning"):
-            return {**self.doc, "text": str(self.said)}
+            return {**self.doc, "text": str(self.received)}
         if self.open and self.doc["type"] == "tool-call":
-            return {**self.doc, "input": str(self.said)}
+            return {**self.doc, "input": str(self.received)}
         return self.doc
 
 
@@ -115,7 +115,7 @@ class ProviderReader(StreamReader):
         return begun + way(doc)
 
     def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
-        """What is said of the response."""
+        """What is written of the response."""
         self.about |= {k: v for k, v in doc.items() if k != "type"}
         self.silent()  # which refuses nonsense
         return ()
@@ -124,7 +124,7 @@ class ProviderReader(StreamReader):
         return response.read_response(self.dialect, {**(self.document() or {}), **self.empty})
 
     def end(self, doc: dict[str, Json], events: list[Event]) -> list[Event]:
-        """The last part: what it says is said of the whole response."""
+        """The last part: what it says is written of the whole response."""
         assert self.head is not None
         self.head |= {k: v for k, v in doc.items() if k != "type"}
         self.done = True
@@ -247,8 +247,8 @@ class ModelReader(ProviderReader):
 
     def add(self, doc: dict[str, Json]) -> list[Event]:
         part, text = self.text_of(doc), need_str(doc, "delta", "")
-        part.said.add(text)
-        self.sink = part.said.add
+        part.received.add(text)
+        self.sink = part.received.add
         return [Delta(part.index, text, part.place, part.number)]
 
     def close_text(self, doc: dict[str, Json]) -> list[Event]:
@@ -289,7 +289,7 @@ class ModelReader(ProviderReader):
         part.start = {k: v for k, v in doc.items() if k not in ("type", "id", "toolName")}
         if hosted:
             self.count -= 1
-            part.index = -1  # it is said elsewhere when it is whole
+            part.index = -1  # it is written elsewhere when it is whole
             return events
         part.opened = self.read_part(part)
         return [*events, Open(part.index, hollow(part.opened))]
@@ -299,8 +299,8 @@ class ModelReader(ProviderReader):
         part = self.tools.get(name)
         if part is None or not part.open:
             raise Malformed(f"tool {name!r} is not open")
-        part.said.add(text)
-        self.sink = part.said.add
+        part.received.add(text)
+        self.sink = part.received.add
         return [] if part.index < 0 else [Delta(part.index, text)]
 
     def close_tool(self, doc: dict[str, Json]) -> list[Event]:
@@ -317,7 +317,7 @@ class ModelReader(ProviderReader):
                 return [Close(part.index)]
             part.index, self.count = self.count, self.count + 1
             return [Open(part.index, block), Close(part.index)]
-        opened, said = part.opened, str(part.said)
+        opened, written = part.opened, str(part.received)
         assert isinstance(opened, ToolCall)
         self.arrive(fields_of(opened), fields_of(block), part.at)
         if (opened.name, opened.item_id) != (block.name, block.item_id):
@@ -327,9 +327,9 @@ class ModelReader(ProviderReader):
         if signature_of(opened) != signature_of(block):
             why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("reasoning.signature", block.at, why))
-        if not said:
+        if not written:
             return [Delta(part.index, block.arguments), Close(part.index)]
-        if said != block.arguments:
+        if written != block.arguments:
             why = "the final text differs from the streamed text"
             self.notes.append(("stream.text", block.at, why))
         return [Close(part.index)]
@@ -347,8 +347,8 @@ class ModelReader(ProviderReader):
             )
         block = self.read_part(part)
         if isinstance(block, ToolCall):
-            said = Delta(part.index, block.arguments)
-            return [*events, Open(part.index, hollow(block)), said, Close(part.index)]
+            written = Delta(part.index, block.arguments)
+            return [*events, Open(part.index, hollow(block)), written, Close(part.index)]
         return [*events, Open(part.index, block), Close(part.index)]
 
     def finish(self, doc: dict[str, Json]) -> list[Event]:
@@ -387,7 +387,7 @@ class ModelVoice:
         self.name = name
         self.turn = turn  # which of the blocks it is
         self.doc: dict[str, Json] = {}  # of a call: what it is in the end
-        self.said: dict[tuple[Place, int], list[str]] = {}
+        self.received: dict[tuple[Place, int], list[str]] = {}
         self.last: tuple[Place, int] | None = None
         self.names: list[str] = []  # of the parts of reasoning
         self.signature: Signature | None = None
@@ -400,11 +400,11 @@ class ProviderWriter(FunctionsOnly):
     before: ClassVar[tuple[str, ...]] = ()
     """What has been written of a response when it ends."""
 
-    def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        if not home:
+    def __init__(self, dialect: VercelModel, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        if not same:
             self.wrap_freeform()
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.w = dialect.writing(self.aside, dialect.name if same else None, reply=True)
         self.about: Json = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -429,8 +429,8 @@ class ProviderWriter(FunctionsOnly):
 class ModelWriter(ProviderWriter):
     before = ("content", "warnings")
 
-    def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, log, home)
+    def __init__(self, dialect: VercelModel, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, log, same)
         self.voices: dict[int, ModelVoice] = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -468,7 +468,7 @@ class ModelWriter(ProviderWriter):
             return b""
         if isinstance(voice.block, Text):
             return frame({"type": "text-delta", "id": voice.name, "delta": event.text})
-        voice.said.setdefault(("text", 0), []).append(event.text)
+        voice.received.setdefault(("text", 0), []).append(event.text)
         if isinstance(voice.block, ToolCall) and event.text:
             return frame({"type": "tool-input-delta", "id": voice.name, "delta": event.text})
         return b""
@@ -477,7 +477,10 @@ class ModelWriter(ProviderWriter):
         voice, part = self.voices.get(event.index), (event.place, event.part)
         if voice is None or event.index in self.wrapped:
             return None
-        block, keep = voice.block, None if part not in voice.said else voice.said[part].append
+        block, keep = (
+            voice.block,
+            None if part not in voice.received else voice.received[part].append,
+        )
         if isinstance(block, Reasoning):
             goes_on = voice.last == part and voice.names
             return self.more("reasoning-delta", voice.names[-1], keep) if goes_on else None
@@ -494,8 +497,8 @@ class ModelWriter(ProviderWriter):
         block, part = voice.block, (event.place, event.part)
         assert isinstance(block, Reasoning)
         if voice.last is not None and voice.last[0] != event.place:
-            return b""  # reasoning is said once here
-        voice.said.setdefault(part, []).append(event.text)
+            return b""  # reasoning is written once here
+        voice.received.setdefault(part, []).append(event.text)
         if not event.text:
             return b""
         apart = block.id is not None and (voice.last != part or not voice.names)
@@ -504,8 +507,8 @@ class ModelWriter(ProviderWriter):
         if voice.last not in (None, part) and block.id is None:
             text = f"\n\n{text}"
         voice.last = part
-        said = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
-        return opened + frame(said)
+        written = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
+        return opened + frame(written)
 
     def open_reasoning(self, voice: ModelVoice, block: Reasoning) -> bytes:
         name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
@@ -527,23 +530,23 @@ class ModelWriter(ProviderWriter):
         if voice is None:
             return b""
         block = voice.block
-        said = "".join(voice.said.get(("text", 0), ()))
+        written = "".join(voice.received.get(("text", 0), ()))
         if isinstance(block, Text):
             return frame({"type": "text-end", "id": voice.name})
         if isinstance(block, ToolCall):
-            given = voice.doc["input"] if is_blank(said) or not voice.doc["input"] else said
+            given = voice.doc["input"] if is_blank(written) or not voice.doc["input"] else written
             end = frame({"type": "tool-input-end", "id": voice.name})
             return end + frame({**voice.doc, "input": given})
         if isinstance(block, Reasoning):
             return self.close_reasoning(voice, block)
-        if isinstance(block, Media) and said:
-            whole = replace(block, source=replace(block.source, value=said))
+        if isinstance(block, Media) and written:
+            whole = replace(block, source=replace(block.source, value=written))
             self.begins(voice.turn, block.at)
             return b"".join(map(frame, response.write_answer_part(self.dialect, whole, self.w)))
         return b""
 
     def close_reasoning(self, voice: ModelVoice, block: Reasoning) -> bytes:
-        texts = {part: "".join(said) for part, said in voice.said.items()}
+        texts = {part: "".join(written) for part, written in voice.received.items()}
         whole = replace(
             block,
             content=tuple(text for (place, _), text in texts.items() if place == "text"),

@@ -78,9 +78,9 @@ def write_tool(d: VercelModel, tool: Tool, w: Writing) -> Json:
     out: dict[str, Json] = {"type": "function", "name": w.tool_name(tool.name, tool.at)}
     if tool.description is not None:
         out["description"] = tool.description
-    if tool.schema is not None or not w.home:
-        out[d.schema] = tool.schema if w.home else needed_parameters(tool, w.log)
-    if tool.strict is not None and (d.can.strict or w.home):
+    if tool.schema is not None or not w.same:
+        out[d.schema] = tool.schema if w.same else needed_parameters(tool, w.log)
+    if tool.strict is not None and (d.can.strict or w.same):
         out["strict"] = tool.strict
     return finish(d, out, tool, w, write_cache(d, tool.cache, w))
 
@@ -126,7 +126,7 @@ def write_choice(d: VercelModel, choice: ToolChoice, w: Writing) -> Json | None:
     if choice.mode == "named":
         name = w.tool_name(choice.name or "", choice.at)
         return d.emit({"type": "tool", "toolName": name}, choice, w.log)
-    if choice.extras is not None and d.is_home(choice.extras.dialect):
+    if choice.extras is not None and d.is_same(choice.extras.dialect):
         return d.emit({"type": choice.mode}, choice, w.log)
     d.lose(choice.extras, choice.at, w.log)
     return choice.mode

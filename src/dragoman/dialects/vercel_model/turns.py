@@ -56,7 +56,7 @@ def read_messages(d: VercelModel, doc: Json) -> History:
 
 def write_messages(d: VercelModel, tree: History, log: Ledger) -> Json:
     messages = write_history(d, tree.messages, d.writing(log, tree.dialect))
-    if tree.extras is not None and d.is_home(tree.extras.dialect):
+    if tree.extras is not None and d.is_same(tree.extras.dialect):
         return d.emit({"messages": messages}, tree, log)
     d.lose(tree.extras, tree.at, log)
     return messages
@@ -70,12 +70,12 @@ def read_history(
     for token, doc in zip(tokens(docs), docs, strict=False):
         where = at + token
         doc = as_dict(doc, where)
-        said = doc.get("role")
-        role = ROLES.get(said) if said.__class__ is str else None
+        given = doc.get("role")
+        role = ROLES.get(given) if given.__class__ is str else None
         content = doc.get("content")
         if role is None:
             need_str(doc, "role", where)
-            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", where)
+            raise Malformed(f"unknown role {given!r}; there are: {', '.join(ROLES)}", where)
         if role == "tool":
             read_results(d, doc, where, called, out)
         elif content.__class__ is str and PLAIN_MESSAGE(doc):  # the usual shape
@@ -150,12 +150,12 @@ def write_turn(d: VercelModel, message: Message, w: Writing) -> dict[str, Json] 
     """A turn of the user or the assistant."""
     content = message.content
     doc: dict[str, Json] = {"role": message.role}
-    if len(content) == 1 and is_plain_text(only := content[0], w.home):
+    if len(content) == 1 and is_plain_text(only := content[0], w.same):
         d.lose(only.extras, only.at, w.log)
         doc["content"] = only.text
     else:
         doc["content"] = parts.write_parts(d, content, message.role, w)
-        if content and not doc["content"] and not w.home:
+        if content and not doc["content"] and not w.same:
             d.lose(message.extras, message.at, w.log)
             d.omit_message(message, w.log)
             return None
@@ -226,8 +226,8 @@ def is_result(d: VercelModel, message: Message) -> bool:
     )
 
 
-def writing(d: VercelModel, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-    return Writing(log, FREE, FREE, d.is_home(dialect), answer)
+def writing(d: VercelModel, log: Ledger, dialect: str | None, *, reply: bool = False) -> Writing:
+    return Writing(log, FREE, FREE, d.is_same(dialect), reply)
 
 
 def write_results(
@@ -235,7 +235,7 @@ def write_results(
 ) -> None:
     """Results that follow each other share one message."""
     extras = message.extras
-    begins = w.home and extras is not None and bool(extras.fields)
+    begins = w.same and extras is not None and bool(extras.fields)
     joined = bool(out) and out[-1]["role"] == "tool" and not begins
     if not joined:
         out.append({"role": "tool", "content": []})
@@ -249,7 +249,7 @@ def write_results(
             raise Malformed("only tool results are allowed in a tool message", block.at)
     if joined:
         d.lose(extras, message.at, w.log)
-    elif not doc["content"] and not w.home:
+    elif not doc["content"] and not w.same:
         out.pop()
         d.lose(extras, message.at, w.log)
     else:

@@ -72,10 +72,10 @@ class VercelUI(Dialect):
 
         return UIReader(self, whole)
 
-    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
         from .write_stream import UIWriter
 
-        return UIWriter(self, log, home)
+        return UIWriter(self, log, same)
 
 
 DIALECT = VercelUI()

@@ -1,4 +1,4 @@
-"""An answer as a UI message of the AI SDK, both ways."""
+"""A reply as a UI message of the AI SDK, both ways."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def write_parts(d: VercelUI, blocks: Sequence[Block], w: Writing) -> list[Json]:
         out += [{"type": "step-start"}] * d.spelling(block).get("steps", 0)
         out += write_part(d, block, w)
     # One call of the model is one step, and a step begins with its mark.
-    return [{"type": "step-start"}, *out] if out and not w.home else out
+    return [{"type": "step-start"}, *out] if out and not w.same else out
 
 
 def read_part(d: VercelUI, doc: dict[str, Json], kind: str, at: str) -> Block:
@@ -226,7 +226,7 @@ def write_part(d: VercelUI, block: Block, w: Writing) -> Iterable[Json]:
             return (write_tool(d, block, w),)
         case Media():
             return write_file(d, block, w)
-        case Raw() | Hosted() if d.is_home(block.dialect):
+        case Raw() | Hosted() if d.is_same(block.dialect):
             return (block.payload,)
         case _:
             d.omit(block, w.log)
@@ -252,10 +252,10 @@ def read_reasoning(d: VercelUI, doc: dict[str, Json], at: str) -> Block:
     if (found := signature_in(meta)) is not None:
         signature, partly[METADATA] = Signature(found[1], SIGNER), (found[0],)
     for issuer, kinds in SIGNATURES.items():
-        said = meta.get(issuer)
+        stated = meta.get(issuer)
         for kind, key in kinds.items():
-            if isinstance(said, dict) and isinstance(said.get(key), str) and sole(said):
-                signature = Signature(said[key], issuer, kind)  # type: ignore[arg-type]
+            if isinstance(stated, dict) and isinstance(stated.get(key), str) and sole(stated):
+                signature = Signature(stated[key], issuer, kind)  # type: ignore[arg-type]
                 partly[METADATA] = (issuer,)
     # Its id is what the stream called it, which nobody needs again.
     extras = d.keep(doc, (*TEXT_KEYS, "id"), note_state(doc, "done"), partly=partly)
@@ -359,8 +359,8 @@ def guesses(d: VercelUI, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...
         words = [k for k in kinds if isinstance(k, str)]
         named = [k for k in words if k in KINDS or k.startswith(("tool-", "data-"))]
         if named and len(named) == len(parts):
-            said = ", ".join(sorted(set(named))[:3])
-            yield "response", 0.95, (f"'parts' of the AI SDK: {said}",)
+            written = ", ".join(sorted(set(named))[:3])
+            yield "response", 0.95, (f"'parts' of the AI SDK: {written}",)
     elif doc.get("type") == "error" and isinstance(doc.get("errorText"), str):
         yield "error", 0.95, ("'errorText'",)
 
@@ -374,7 +374,7 @@ def read_source(d: VercelUI, doc: dict[str, Json], at: str) -> Citation | None:
 
 
 def writing(d: VercelUI, log: Ledger, dialect: str | None) -> Writing:
-    return Writing(log, IDS, NAMES, d.is_home(dialect), answer=True)
+    return Writing(log, IDS, NAMES, d.is_same(dialect), reply=True)
 
 
 def write_source(d: VercelUI, cite: Citation, number: str, w: Writing) -> Json:
@@ -394,7 +394,7 @@ def read_error(d: VercelUI, doc: Json) -> Failure:
 
 
 def write_error(d: VercelUI, tree: Failure, log: Ledger) -> Json:
-    if not d.is_home(tree.dialect):
+    if not d.is_same(tree.dialect):
         if tree.kind != "other" or tree.type is not None:
             d.lack("error.type", tree.at, log)
         d.note_error(tree, log)

@@ -21,7 +21,7 @@ from ...model import (
     Signature,
     Text,
 )
-from ...streams.base import Keys, Said, StreamReader
+from ...streams.base import Keys, Received, StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from .._ai_sdk_stream import signature_of, signed_late
@@ -36,7 +36,7 @@ DONE = b"[DONE]"
 TEXT = ("type", "id", "providerMetadata")
 TOOL = ("type", "toolCallId", "providerMetadata", *TOOL_FIELDS)
 INPUT = (*TOOL, "toolName", "dynamic", "inputEncoding")
-# That the tool is dynamic was said when its input began.
+# That the tool is dynamic was written when its input began.
 OUTPUT = Keys(*TOOL, *OUTCOME, "dynamic")
 # Other chunks are parts of the message as they are.
 KEYS = {
@@ -84,9 +84,9 @@ class UIPart:
     def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
         self.doc = doc
         self.index = index
-        self.said = Said(whole)
+        self.received = Received(whole)
         self.open = True
-        self.quiet = False  # nothing is said of it elsewhere
+        self.quiet = False  # nothing is written of it elsewhere
         self.signature: Signature | None = None  # how it was signed when it began
 
 
@@ -116,9 +116,9 @@ class UIReader(StreamReader):
             "tool-input-error": self.close_tool,
             "tool-approval-request": self.asked,
             "tool-approval-response": self.allowed,
-            "tool-output-available": self.answered,
-            "tool-output-error": self.answered,
-            "tool-output-denied": self.answered,
+            "tool-output-available": self.replied,
+            "tool-output-error": self.replied,
+            "tool-output-denied": self.replied,
             "source-url": self.whole_part,
             "source-document": self.whole_part,
             "file": self.whole_part,
@@ -147,8 +147,8 @@ class UIReader(StreamReader):
             part, text = self.tools.get(usual.toolCallId), usual.inputTextDelta
         if part is None or not part.open or part.quiet:
             return self.read_with_care(frame)
-        part.said.add(text)
-        self.sink = part.said.add
+        part.received.add(text)
+        self.sink = part.received.add
         return (Delta(part.index, text),)
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
@@ -237,7 +237,7 @@ class UIReader(StreamReader):
 
     def add(self, doc: dict[str, Json]) -> Sequence[Event]:
         part, text = self.text_of(doc), need_str(doc, "delta", "")
-        part.said.add(text)
+        part.received.add(text)
         return (Delta(part.index, text),)
 
     def close_text(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -245,7 +245,7 @@ class UIReader(StreamReader):
         if doc.get("citations") is not None:
             part.doc["citations"] = doc["citations"]
         part.open = False
-        part.doc["text"] = str(part.said)
+        part.doc["text"] = str(part.received)
         events: list[Event] = []
         at = f"/parts/{part.index}"
         block = message.read_part(self.dialect, part.doc, part.doc["type"], at)
@@ -288,7 +288,7 @@ class UIReader(StreamReader):
         return self.tools[name]
 
     def note_tool(self, part: UIPart, doc: dict[str, Json], metadata: str) -> None:
-        """What a chunk says of a tool besides: of its call, or of its answer."""
+        """What a chunk says of a tool besides: of its call, or of its reply."""
         for key, name in (*((k, k) for k in TOOL_FIELDS), ("providerMetadata", metadata)):
             if doc.get(key) is not None:
                 self.supersede(part.doc.get(name), doc[key], f"/parts/{part.index}/{name}")
@@ -301,7 +301,7 @@ class UIReader(StreamReader):
         part, text = self.tool_of(doc), need_str(doc, "inputTextDelta", "")
         if not part.open:
             raise Malformed(f"the input of tool {doc['toolCallId']!r} is complete")
-        part.said.add(text)
+        part.received.add(text)
         return () if part.quiet else (Delta(part.index, text),)
 
     def close_tool(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -330,18 +330,18 @@ class UIReader(StreamReader):
             why = "the signature of a tool call arrived after its beginning"
             self.notes.append(("reasoning.signature", at, why))
         given = doc.get("input")
-        if not part.said.parts and given not in (None, {}):
+        if not part.received.parts and given not in (None, {}):
             text = given if isinstance(given, str) else encode(given).decode()
             events.append(Delta(part.index, text))
-        elif part.said.parts and "input" in doc and not is_input(str(part.said), given):
+        elif part.received.parts and "input" in doc and not is_input(str(part.received), given):
             why = "the final input differs from the streamed input"
             self.notes.append(("stream.text", at, why))
         return [*events, Close(part.index)]
 
     def asked(self, doc: dict[str, Json]) -> Sequence[Event]:
         part = self.tool_of(doc)
-        said = {name: doc[key] for key, name in APPROVAL.items() if doc.get(key) is not None}
-        part.doc |= {"state": "approval-requested", "approval": said}
+        value = {name: doc[key] for key, name in APPROVAL.items() if doc.get(key) is not None}
+        part.doc |= {"state": "approval-requested", "approval": value}
         return ()
 
     def allowed(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -349,14 +349,14 @@ class UIReader(StreamReader):
         for part in self.tools.values():
             asked = part.doc.get("approval")
             if isinstance(asked, dict) and asked.get("id") == name:
-                said = {k: doc[k] for k in ("approved", "reason") if doc.get(k) is not None}
-                part.doc |= {"state": "approval-responded", "approval": asked | said}
+                value = {k: doc[k] for k in ("approved", "reason") if doc.get(k) is not None}
+                part.doc |= {"state": "approval-responded", "approval": asked | value}
                 self.note_tool(part, doc, "callProviderMetadata")
                 return ()
         raise Malformed(f"approval {name!r} was not requested before")
 
-    def answered(self, doc: dict[str, Json]) -> Sequence[Event]:
-        """A tool that the application ran: its answer stays with the part."""
+    def replied(self, doc: dict[str, Json]) -> Sequence[Event]:
+        """A tool that the application ran: its reply stays with the part."""
         part = self.tool_of(doc)
         part.doc["state"] = need_str(doc, "type", "").removeprefix("tool-")
         if part.doc["state"] != "output-denied":
@@ -413,7 +413,7 @@ class UIReader(StreamReader):
     def take_back(self, doc: dict[str, Json]) -> Sequence[Event]:
         """The step begins anew, and what it said is gone. Elsewhere it cannot be unsaid."""
         gone = self.this_step()
-        if gone and not self.home:
+        if gone and not self.same:
             raise Malformed("the stream takes back what has been passed on")
         del self.parts[len(self.parts) - len(gone) :]
         self.texts = {k: part for k, part in self.texts.items() if part not in gone}
@@ -429,8 +429,8 @@ class UIReader(StreamReader):
         for part in self.tools.values():
             if part.open:
                 part.open = False
-                if part.said.parts:
-                    part.doc["rawInput"] = str(part.said)  # the model got no further
+                if part.received.parts:
+                    part.doc["rawInput"] = str(part.received)  # the model got no further
                 events += () if part.quiet else (Close(part.index),)
         meta = self.head.get("metadata")
         if meta is None or (isinstance(meta, dict) and "finishReason" not in meta):
@@ -457,7 +457,7 @@ class UIReader(StreamReader):
 
     def part_so_far(self, part: UIPart) -> Json:
         if part.open and "text" in part.doc:
-            return {**part.doc, "text": str(part.said)}
+            return {**part.doc, "text": str(part.received)}
         return part.doc
 
 

@@ -49,7 +49,7 @@ class UIVoice:
         self.head = b""
         self.begun = False
         self.part: tuple[str, int] | None = None
-        self.said: list[str] = []
+        self.received: list[str] = []
         self.signature: Signature | None = None
         self.cites: list[Cite] = []
 
@@ -57,9 +57,9 @@ class UIVoice:
 class UIWriter(StreamWriter):
     dialect: VercelUI
 
-    def __init__(self, dialect: VercelUI, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = message.writing(dialect, self.aside, dialect.name if home else None)
+    def __init__(self, dialect: VercelUI, log: Ledger, same: bool) -> None:
+        super().__init__(dialect, same, log)
+        self.w = message.writing(dialect, self.aside, dialect.name if same else None)
         self.voices: dict[int, UIVoice] = {}
         self.stepped = False
         self.cited: dict[int, int] = {}  # texts that are closed -> how many sources they have
@@ -79,20 +79,20 @@ class UIWriter(StreamWriter):
 
     def open(self, event: Open) -> bytes:
         if event.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one reply here
         block, index = event.block, event.index
-        steps = self.dialect.spelling(block).get("steps", 0) if self.home else 0
+        steps = self.dialect.spelling(block).get("steps", 0) if self.same else 0
         out = b"".join(self.step() for _ in range(steps))
         voice = self.voices[index] = UIVoice(block, f"{index}")
         voice.turn = self.turn()
         if isinstance(block, Media) and not block.source.value:
-            return out  # its data come bit by bit, and are said whole
+            return out  # its data come bit by bit, and are written whole
         if isinstance(block, Text):
             return out + self.begin_text(voice, "text")
         if isinstance(block, ToolCall):
             return out + self.begin_tool(voice, block)
         if isinstance(block, Reasoning):
-            return out + (self.begin_text(voice, "reasoning") if self.home else b"")
+            return out + (self.begin_text(voice, "reasoning") if self.same else b"")
         for doc in message.write_part(self.dialect, block, self.w):
             if doc["type"] == "step-start":
                 out += self.step()
@@ -109,9 +109,9 @@ class UIWriter(StreamWriter):
         return ended + frame({"type": "start-step"})
 
     def say(self, doc: Json) -> bytes:
-        """A chunk of an answer; from elsewhere, the first begins its step."""
+        """A chunk of a reply; from elsewhere, the first begins its step."""
         self.last = ""
-        if self.stepped or self.home:
+        if self.stepped or self.same:
             return frame(doc)
         return self.step() + frame(doc)
 
@@ -121,15 +121,17 @@ class UIWriter(StreamWriter):
         voice.head = b"data: " + head[:-3]
         start: dict[str, Json] = {"type": f"{kind}-start", "id": voice.name}
         if isinstance(voice.block, Text) and voice.block.extras is not None:
-            said = message.write_text(self.dialect, replace(voice.block, citations=()), self.w)[0]
-            start |= {key: said[key] for key in (METADATA,) if key in said}
-        elif self.home and isinstance(voice.block, Reasoning):
+            written = message.write_text(self.dialect, replace(voice.block, citations=()), self.w)[
+                0
+            ]
+            start |= {key: written[key] for key in (METADATA,) if key in written}
+        elif self.same and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
             start |= {key: fields[key] for key in (METADATA,) if key in fields}
         self.begins(voice.turn, voice.block.at)
-        said_first = self.say(start)
+        written_first = self.say(start)
         self.last = voice.name
-        return said_first
+        return written_first
 
     def begin_tool(self, voice: UIVoice, call: ToolCall) -> bytes:
         voice.begun = True
@@ -141,7 +143,7 @@ class UIWriter(StreamWriter):
         start["toolName"] = call.name
         if call.kind == "custom":
             start["inputEncoding"] = "text"  # so that it can be shown before it is whole
-        if self.home:
+        if self.same:
             start |= tool_head(message.write_tool(self.dialect, call, self.w))
         elif (signature := self.call_signature(call)) is not None:
             start[METADATA] = signature
@@ -161,11 +163,11 @@ class UIWriter(StreamWriter):
         if isinstance(voice.block, Reasoning):
             return self.think(event, voice)
         if isinstance(voice.block, Media) and event.place == "text":
-            voice.said.append(text)
+            voice.received.append(text)
         if not voice.begun or event.place != "text":
             return b""
         if isinstance(voice.block, ToolCall):
-            voice.said.append(text)
+            voice.received.append(text)
         return voice.head + encode_text(text) + b"}\n\n"
 
     def splicing(self, event: Delta) -> Splice | None:
@@ -177,15 +179,15 @@ class UIWriter(StreamWriter):
             return between(voice.head, b"}\n\n") if goes_on else None
         if event.place != "text":
             return None
-        keep = voice.said.append if isinstance(voice.block, ToolCall) else None
+        keep = voice.received.append if isinstance(voice.block, ToolCall) else None
         return between(voice.head, b"}\n\n", keep)
 
     def think(self, event: Delta, voice: UIVoice) -> bytes:
         part = (event.place, event.part)
-        if not (event.text or self.home):
+        if not (event.text or self.same):
             return b""
         if voice.part is not None and voice.part[0] != event.place:
-            return b""  # reasoning is said once here
+            return b""  # reasoning is written once here
         text = event.text if voice.part in (None, part) else "\n\n" + event.text
         opened = b"" if voice.begun else self.begin_text(voice, "reasoning")
         voice.part = part
@@ -230,19 +232,19 @@ class UIWriter(StreamWriter):
         return out + b"".join(map(self.say_source, voice.cites))
 
     def citations(self, block: Block) -> dict[str, Json]:
-        """What version 7 says of a text in the end, at home."""
-        fields = {} if block.extras is None or not self.home else block.extras.fields
+        """What version 7 says of a text in the end, in the same dialect."""
+        fields = {} if block.extras is None or not self.same else block.extras.fields
         return {key: fields[key] for key in ("citations",) if key in fields}
 
     def end_file(self, voice: UIVoice, block: Media) -> bytes:
-        if not voice.said:
-            return b""  # it was said at once
-        whole = replace(block, source=replace(block.source, value="".join(voice.said)))
+        if not voice.received:
+            return b""  # it was written at once
+        whole = replace(block, source=replace(block.source, value="".join(voice.received)))
         return b"".join(self.say(doc) for doc in message.write_file(self.dialect, whole, self.w))
 
     def end_tool(self, voice: UIVoice, call: ToolCall) -> bytes:
-        text = "".join(voice.said)
-        if self.home:
+        text = "".join(voice.received)
+        if self.same:
             part = message.write_tool(self.dialect, replace(call, arguments=text), self.w)
             return b"".join(map(frame, tool_chunks(part)))
         given: Json = text
@@ -311,8 +313,8 @@ def tool_chunks(part: dict[str, Json]) -> Iterator[Json]:
         asked = {key: approval[name] for key, name in APPROVAL.items() if name in approval}
         yield {"type": "tool-approval-request", "toolCallId": part["toolCallId"], **asked}
         if "approved" in approval:
-            said = {k: v for k, v in approval.items() if k in ("approved", "reason")}
-            yield {"type": "tool-approval-response", "approvalId": approval.get("id"), **said}
+            written = {k: v for k, v in approval.items() if k in ("approved", "reason")}
+            yield {"type": "tool-approval-response", "approvalId": approval.get("id"), **written}
     if state == "output-denied":
         yield {"type": "tool-output-denied", "toolCallId": part["toolCallId"]}
     elif state in ("output-available", "output-error"):

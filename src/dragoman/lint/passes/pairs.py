@@ -74,7 +74,7 @@ def before_calls(content: Sequence[Block], log: Ledger) -> list[Block]:
 def results_first(tree: Conversation, bench: Bench) -> Conversation:
     """Results directly after their calls. A group that is there already keeps its order."""
     messages = tree.messages
-    found = answers(messages)
+    found = replies(messages)
     used: set[int] = set()
     groups: dict[int, list[int]] = {}
     for end, calls in turn_ends(messages, bench):
@@ -102,8 +102,8 @@ def brought(message: Message, far: bool, log: Ledger) -> Message:
     return message if message.extras is None else replace(message, extras=None)
 
 
-def answers(messages: Messages) -> dict[int, int]:
-    """Which message answers which call, by id and place; a call is known by ``id(call)``."""
+def replies(messages: Messages) -> dict[int, int]:
+    """Which message replies which call, by id and place; a call is known by ``id(call)``."""
     waiting: dict[str, list[deque[ToolCall]]] = {}
     found: dict[int, int] = {}
     for index, message in enumerate(messages):
@@ -164,9 +164,9 @@ def demoted(message: Message, log: Ledger) -> Message:
 
 
 def find_orphans(tree: Conversation, bench: Bench) -> set[int]:
-    """The results that answer no call: of the last assistant turn, or of any where that will do.
+    """The results that reply no call: of the last assistant turn, or of any where that will do.
 
-    A result that names no call answers one without a name, or any that is open.
+    A result that names no call replies one without a name, or any that is open.
     """
     if is_stored(tree):
         return set()
@@ -192,7 +192,7 @@ def answer_orphan_calls(tree: Conversation, bench: Bench) -> Conversation:
     if is_stored(tree):
         return tree
     messages = tree.messages
-    found = answers(messages)
+    found = replies(messages)
     made: dict[int, list[Message]] = {}
     for end, calls in turn_ends(messages, bench):
         missing = [c for c in calls if c.id is not None and id(c) not in found]
@@ -200,7 +200,7 @@ def answer_orphan_calls(tree: Conversation, bench: Bench) -> Conversation:
             place = end
             while place + 1 < len(messages) and messages[place + 1].role == "tool":
                 place += 1
-            made.setdefault(place, []).extend(no_answer(call, bench.log) for call in missing)
+            made.setdefault(place, []).extend(no_reply(call, bench.log) for call in missing)
     out: list[Message] = []
     for index, message in enumerate(messages):
         out.append(message)
@@ -208,7 +208,7 @@ def answer_orphan_calls(tree: Conversation, bench: Bench) -> Conversation:
     return with_messages(tree, resettle(messages, out))
 
 
-def no_answer(call: ToolCall, log: Ledger) -> Message:
+def no_reply(call: ToolCall, log: Ledger) -> Message:
     log.invented("tool_result", call.at, f"the call {call.id!r} has no result")
     text = Text(NO_RESULT, at=call.at)
     result = ToolResult(call.id, (text,), is_error=True, kind=call.kind, at=call.at)

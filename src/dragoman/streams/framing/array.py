@@ -88,7 +88,7 @@ class Array:
         return [("", rest)] if rest else []
 
     def whole(self, data: bytes | bytearray, start: int) -> int:
-        return len(data)  # nothing could be said after an item: the array is not closed
+        return len(data)  # nothing could be written after an item: the array is not closed
 
 
 FRAMER = Array

@@ -1,6 +1,6 @@
 """Server-sent events or one JSON array: the first byte that is no white space tells.
 
-An object is an array's only item without the array: so a server answers that refuses to stream.
+An object is an array's only item without the array: so a server replies that refuses to stream.
 """
 
 from __future__ import annotations

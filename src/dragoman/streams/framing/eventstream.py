@@ -149,8 +149,8 @@ def read_frame(headers: dict[str, str], payload: bytes) -> Frame:
 
 def write_frame(name: str, payload: bytes, kind: str = "event") -> bytes:
     """A frame; ``kind`` is ``event`` or ``exception``."""
-    said = {f":{kind}-type": name, ":content-type": "application/json", ":message-type": kind}
-    return framed(said, payload)
+    written = {f":{kind}-type": name, ":content-type": "application/json", ":message-type": kind}
+    return framed(written, payload)
 
 
 def write_error(code: str, message: str) -> bytes:
@@ -159,10 +159,10 @@ def write_error(code: str, message: str) -> bytes:
     return framed({":message-type": "error", ":error-code": code, ":error-message": words}, b"")
 
 
-def framed(said: dict[str, str], payload: bytes) -> bytes:
+def framed(written: dict[str, str], payload: bytes) -> bytes:
     headers = b"".join(
         bytes((len(key),)) + key.encode() + bytes((STRING,)) + SHORT.pack(len(data)) + data
-        for key, value in said.items()
+        for key, value in written.items()
         if (data := value.encode())
     )
     lengths = PRELUDE.pack(LEAST + len(headers) + len(payload), len(headers), 0)[:8]

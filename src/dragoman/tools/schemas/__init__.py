@@ -4,9 +4,9 @@
     from_openapi the way back: such a schema as JSON Schema
     portable     JSON Schema, but with references as Gemini's ``parametersJsonSchema`` resolves them
     enforced     what OpenAI, Anthropic and Bedrock compile into a grammar (``strict``), or why not
-    trimmed      the same for an answer, where there is no word to leave out
+    trimmed      the same for a reply, where there is no word to leave out
 
-Each answers with the schema and with notes: what was rewritten where, and whether the schema
+Each replies with the schema and with notes: what was rewritten where, and whether the schema
 still accepts the same values.
 
 >>> from dragoman.tools.schemas import openapi

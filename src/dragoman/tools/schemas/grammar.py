@@ -158,7 +158,7 @@ class _Compiler:
         self.turned = False  # whether that led into a circle
 
     def cut(self, at: Place, why: str) -> None:
-        """What cannot be said: the end, or a note."""
+        """What cannot be expressed: the end, or a note."""
         if self.firm:
             raise Refused(at.pointer, why)
         self.notes.other(at, why)
@@ -301,9 +301,9 @@ class _Compiler:
             else:
                 out[key] = value
         if hints:
-            said = ", ".join(f"{key}: {compact(value)}" for key, value in hints.items())
+            spelled = ", ".join(f"{key}: {compact(value)}" for key, value in hints.items())
             text = out.get("description")
-            out["description"] = f"{text}\n\n{{{said}}}" if text else f"{{{said}}}"
+            out["description"] = f"{text}\n\n{{{spelled}}}" if text else f"{{{spelled}}}"
         return out
 
     def typed(self, node: Node, at: Place) -> Node:
@@ -349,8 +349,8 @@ class _Compiler:
             if not self.may_be_null(table[name], 0):
                 self.cut(at / "properties" / name, f"{name!r} is optional and not nullable")
         if left:
-            said = ", ".join(map(repr, left))
-            self.notes.other(at, f"an optional property that may be null made required: {said}")
+            spelled = ", ".join(map(repr, left))
+            self.notes.other(at, f"an optional property that may be null made required: {spelled}")
         if left or "required" not in node:
             if not left:
                 self.notes.same(at, "empty 'required' added")
@@ -388,13 +388,13 @@ class _Compiler:
             return bool(self.asked[ref])
         first = not self.asked
         self.asked[ref] = None
-        answer = self.asked[ref] = self.may_be_null(found[0], depth + 1)
+        reply = self.asked[ref] = self.may_be_null(found[0], depth + 1)
         if first:
             if self.turned:  # what was asked in a circle is sure for its beginning alone
-                self.asked = {ref: answer}
+                self.asked = {ref: reply}
             self.nullable |= {name: bool(known) for name, known in self.asked.items()}
             self.asked, self.turned = {}, False
-        return answer
+        return reply
 
 
 class _Measure:

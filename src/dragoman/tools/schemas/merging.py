@@ -14,7 +14,7 @@ NOTHING_OF_VALUES = frozenset(
         "propertyOrdering", "contentEncoding", "contentMediaType", "contentSchema",
     }
 )  # fmt: skip
-"""Keywords that constrain nothing. Of two, the outer one is said."""
+"""Keywords that constrain nothing. Of two, the outer one is written."""
 LOWER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
 UPPER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
 
@@ -98,7 +98,7 @@ def clashes(one: dict[str, Json], two: dict[str, Json]) -> bool:
 
 
 def join(key: str, one: Json, two: Json) -> Json:
-    """What both say with one keyword; None where that cannot be said."""
+    """What both say with one keyword; None where that cannot be expressed."""
     if key == "type":
         return join_types(one, two)
     if key == "enum" and one.__class__ is two.__class__ is list:

@@ -47,7 +47,7 @@ class Rewritten(NamedTuple):
 
 
 class Refused(Exception):
-    """A schema that cannot be said so that nothing else is accepted."""
+    """A schema that cannot be expressed so that nothing else is accepted."""
 
     def __init__(self, at: str, why: str) -> None:
         super().__init__(why)

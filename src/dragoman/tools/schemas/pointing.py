@@ -2,7 +2,7 @@
 
 "While the full JSON Schema may be sent, not all features are supported." What is not is passed
 over, so nearly all of a schema goes as it is. Rewritten is what the API refuses, and what it would
-pass over although it can be said in words that it heeds:
+pass over although it can be expressed in words that it heeds:
 
 - references lead to ``$defs`` at the top: "reference to undefined schema at properties.a";
 - beside a reference nothing else stands: "$ref 'A' was set alongside unsupported fields";

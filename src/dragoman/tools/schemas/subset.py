@@ -59,7 +59,7 @@ HINTED = frozenset({"multipleOf", "uniqueItems", "format", "enum", "const", "def
 
 
 def openapi(schema: Json) -> Rewritten:
-    """A JSON Schema in the subset; always answers, and notes what it had to change."""
+    """A JSON Schema in the subset; always replies, and notes what it had to change."""
     writer = _Writer(schema)
     out = writer.write(schema, Place(), 0, ("",))
     return Rewritten(out, tuple(writer.notes.found))
@@ -135,7 +135,7 @@ class _Writer:
         return both, at.mixed(), way
 
     def stub(self, goal: Node, rest: Node) -> Node:
-        """What can be said of a schema without going on."""
+        """What can be expressed of a schema without going on."""
         kept = {k: goal[k] for k in ("type", "title", "description") if k in goal}
         if "type" not in kept and "properties" in goal:
             kept["type"] = "object"
@@ -313,9 +313,9 @@ class _Writer:
 
     def types(self, node: Node, at: Place) -> list[str]:
         """The types that values may have; nothing is any."""
-        said, values = node.get("type"), node.get("enum")
-        types = [kind for kind in types_of(said) if kind in TYPES]
-        if said is not None and (not types or len(types) != len(types_of(said))):
+        spelled, values = node.get("type"), node.get("enum")
+        types = [kind for kind in types_of(spelled) if kind in TYPES]
+        if spelled is not None and (not types or len(types) != len(types_of(spelled))):
             self.notes.other(at / "type", "unknown type omitted")
         if "number" in types and "integer" in types:
             types.remove("integer")
@@ -323,7 +323,9 @@ class _Writer:
             types = self.types_of_values(types, values, at)
         elif not types:
             types = self.guess(node, at)
-        if said.__class__ is list and not (len(said) == 2 and said[1] == "null" != said[0]):
+        if spelled.__class__ is list and not (
+            len(spelled) == 2 and spelled[1] == "null" != spelled[0]
+        ):
             self.notes.same(
                 at / "type", "a list of types written as alternatives, null as 'nullable'"
             )
@@ -400,9 +402,9 @@ class _Writer:
         elif kind == "object":
             self.write_required(out, node, at)
         if hints:
-            said = ", ".join(f"{key}: {compact(value)}" for key, value in hints.items())
+            spelled = ", ".join(f"{key}: {compact(value)}" for key, value in hints.items())
             text = out.get("description")
-            out["description"] = f"{text}\n\n{{{said}}}" if text else f"{{{said}}}"
+            out["description"] = f"{text}\n\n{{{spelled}}}" if text else f"{{{spelled}}}"
         return out
 
     def leave(self, key: str, value: Json, at: Place) -> None:

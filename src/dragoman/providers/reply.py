@@ -14,17 +14,17 @@ from ..ledger import Ledger, Loss
 from ..model import History, Json, Message, Response, Stop, Text, Usage
 
 MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.signature"})
-"""What an answer may be given to be whole, and its issuer would not know in a history."""
+"""What a reply may be given to be whole, and its issuer would not know in a history."""
 
 
 class Ids(ledger.Ids):
-    """Ids that no other answer has: a history may hold answers of many providers."""
+    """Ids that no other reply has: a history may hold replies of many providers."""
 
     def __init__(self) -> None:
         super().__init__(lambda prefix: f"{prefix}_{uuid.uuid4().hex}")
 
 
-class Answer:
+class Reply:
     """A response of the model, in the caller's dialect.
 
     ``document`` is the whole response, ``original`` the response as the upstream sent it.
@@ -90,7 +90,7 @@ class Answer:
         return joined.document[key], joined.losses
 
     def _retold(self) -> tuple[list[Json], tuple[Loss, ...]]:
-        """The upstream's own words as history: the answer holds what was made up for a caller.
+        """The upstream's own words as history: the reply holds what was made up for a caller.
 
         A signature or the id of an item is checked by the one who issues it, and a history that
         holds a made-up one is refused for good.
