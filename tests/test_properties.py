@@ -170,14 +170,17 @@ def test_the_way_home_of_a_conversation_that_grew(
         grown, source=target, target=source, facet="messages", capsule=there.capsule
     )
     was, now = turns_of(document), turns_of(same.document)
-    assert now[: len(was) - 1] == was[:-1]
-    assert not was or goes_on(was[-1], now[len(was) - 1])
+    if was:  # of nothing but empty texts, no turn is written
+        assert now[: len(was) - 1] == was[:-1]
+        assert goes_on(was[-1], now[len(was) - 1])
 
 
 def goes_on(item: Any, longer: Any) -> bool:
-    """Whether an item is the same, or the same with more after it."""
+    """Whether an item is the same, or the same with more after it, for which a text is a list."""
     for key, value in item.items():
         more = longer.get(key)
+        if isinstance(value, str) and isinstance(more, list):
+            more = more[0].get("text") if set(more[0]) == {"type", "text"} else None
         if isinstance(value, list) and isinstance(more, list):
             more = more[: len(value)]
         if more != value:

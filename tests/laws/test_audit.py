@@ -276,6 +276,17 @@ def test_what_moved_is_found_again() -> None:
     assert (change.what, change.at) == ("order", "/messages/0/content/0")
 
 
+def test_blocks_that_became_equal_have_not_changed_places() -> None:
+    """Two pictures of which one loses its file name: nobody can tell them apart but by order."""
+    picture = Media("image", Source("base64", "aWNvbg==", "image/png"))
+    both = (replace(picture, filename="f"), picture)
+    tree = placed(Request("m", (Message("user", both),)), "")
+    back = placed(Request("m", (Message("user", (picture, picture)),)), "")
+    (change,) = changes(tree, back)
+    assert (change.what, change.how) == ("Media.filename", "gone")
+    assert change.at == "/messages/0/content/0"
+
+
 def test_every_code_says_what_it_speaks_of() -> None:
     """But for those of streams and of the capsule, which no document at rest can bear."""
     silent = {code for code in CODES if code.startswith("stream.")}

@@ -624,13 +624,15 @@ class _Blocks:
                         del self.there[i]
 
     def uncross(self) -> None:
-        """Results of one call are told apart by their order alone."""
+        """Results of one call, and blocks that are equal now, differ by their order alone."""
         same: dict[Any, list[int]] = {}
         for i, j in self.there.items():
             old, new = self.old[i].written, self.new[j].written
             if isinstance(old, ToolResult) and isinstance(new, ToolResult):
                 if old.call_id is not None:
                     same.setdefault((old.call_id, new.call_id), []).append(i)
+            elif type(old) is type(new) and not _is_blank(new):
+                same.setdefault((type(new), repr(new)), []).append(i)
         for numbers in same.values():
             places = sorted(self.there[i] for i in numbers)
             self.there |= dict(zip(sorted(numbers), places, strict=True))
