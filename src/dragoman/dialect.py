@@ -380,7 +380,7 @@ class Dialect:
                         why = f"{self.name} has another value for {key!r}"
                         log.dropped("extras", f"{node.at}/{escape(key)}", why)
                         continue
-                    if own.__class__ is dict and value.__class__ is dict:
+                    if key in extras.inner and own.__class__ is value.__class__ is dict:
                         value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
                 if not same:

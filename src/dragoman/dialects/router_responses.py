@@ -155,6 +155,8 @@ class RouterResponses(official.ResponsesRules, ResponsesBase):
     def read_response(self, doc: Json) -> Response:
         """A response; one that holds nothing but the placeholder is empty."""
         if not is_silent(doc):
+            if is_mute(doc):
+                doc = doc | {"output_text": ""}
             return super().read_response(doc)
         doc = doc | {"output": doc["output"][:-1]}
         if doc.get("output_text"):
@@ -354,6 +356,16 @@ def is_silent(doc: Json) -> bool:
         and written.keys() <= {"type", "text", "annotations", "logprobs"}
         and not (written.get("annotations") or written.get("logprobs"))
         and all(i.__class__ is dict and i.get("type") == "reasoning" for i in before)
+    )
+
+
+def is_mute(doc: Json) -> bool:
+    """Whether the placeholder stands beside an output that says nothing."""
+    if doc.__class__ is not dict or doc.get("output_text") != SILENCE:
+        return False
+    output = doc.get("output") or []
+    return output.__class__ is list and all(
+        item.__class__ is dict and item.get("type") == "reasoning" for item in output
     )
 
 

@@ -212,7 +212,7 @@ def write_text(d: BedrockConverse, block: Text, w: BedrockWriting) -> Json | Non
         guard = own["guardContent"]
         return {"guardContent": {"text": guard["text"] | {"text": text}}}
     out: dict[str, Json] = {"text": text}
-    if block.citations or "citationsContent" in own:
+    if block.citations or ("citationsContent" in own and extras and extras.inner):
         cited = [write_citation(d, cite, w) for cite in block.citations]
         out = {"citationsContent": {"content": [{"text": text}], "citations": cited}}
     return out if extras is None else d.emit(out, block, w.log)

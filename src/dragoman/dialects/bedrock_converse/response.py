@@ -160,7 +160,11 @@ def read_error(d: BedrockConverse, doc: Json) -> Failure:
     if doc.__class__ is str:
         return Failure("other", doc, dialect=d.name)
     doc = as_dict(doc, "")
-    return error_in(d, doc) or Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
+    if (failure := error_in(d, doc)) is not None:
+        return failure
+    word = doc.get("__type") if isinstance(doc.get("__type"), str) else None
+    extras = d.keep(doc, () if word is None else ("__type",))
+    return Failure(kind_of(word or ""), "", word, dialect=d.name, extras=extras)
 
 
 def error_in(d: BedrockConverse, doc: dict[str, Json]) -> Failure | None:

@@ -127,12 +127,12 @@ def read_error(d: Cohere, doc: Json) -> Failure:
     """``{"id", "message"}``, and rarely a type."""
     doc = as_dict(doc, "")
     given = doc.get("message")
-    if given.__class__ is not str:  # from a proxy, perhaps
+    if "message" in doc and given.__class__ is not str:  # from a proxy, perhaps
         return Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
-    kind = maybe_str(doc, "error_type", "")
+    message, kind = given or "", maybe_str(doc, "error_type", "")
     return Failure(
-        kind_of(kind, given),
-        given,
+        kind_of(kind, message),
+        message,
         kind,
         request_id=maybe_str(doc, "id", ""),
         dialect=d.name,

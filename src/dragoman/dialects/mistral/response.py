@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -50,6 +51,7 @@ STATUS: dict[int, ErrorKind] = {
 }
 STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
 ERROR_KEYS = ("message", "type", "param", "code")
+ERROR_MEANING = attrgetter("kind", *ERROR_KEYS, "extras")
 
 
 def read_choice_of_answer(d: Mistral, doc: dict[str, Json], index: int) -> Candidate:
@@ -109,7 +111,7 @@ def is_failure(d: Mistral, doc: dict[str, Json]) -> bool:
 def read_error(d: Mistral, doc: Json) -> Failure:
     if doc.__class__ is not dict or doc.get("error").__class__ is dict:
         return chat_response.read_error(d, doc)
-    if doc.get("object") != "error" or doc.get("message").__class__ is not str:
+    if doc.get("object") != "error" or doc.get("message", "").__class__ is not str:
         return read_detail(d, doc)
     known = [key for key in ERROR_KEYS if doc.get(key).__class__ is str]
     given = {key: doc[key] for key in known}
@@ -124,7 +126,7 @@ def read_error(d: Mistral, doc: Json) -> Failure:
         known = [*known, "raw_status_code"]
     return Failure(
         kind,
-        given["message"],
+        given.get("message", ""),
         given.get("type"),
         given.get("code"),
         given.get("param"),
@@ -137,14 +139,17 @@ def write_error(d: Mistral, tree: Failure, log: Ledger) -> Json:
     same = d.is_same(tree.dialect)
     out: dict[str, Json] = {"object": "error"}
     out |= {key: getattr(tree, key) for key in ERROR_KEYS}
-    if not same or (tree.type is None and tree.kind != "other"):
+    if not same or (tree.type is None and tree.kind not in (*STATUS_OF, "other")):
         out["type"] = error_word(tree)
     if tree.kind in STATUS_OF:
         out["raw_status_code"] = STATUS_OF[tree.kind]
     if same and read_error(d, out).kind != tree.kind:
         return chat_response.write_error(d, tree, log)
     if same:
-        return d.emit(out, tree, log)
+        out = d.emit(out, tree, log)
+        if ERROR_MEANING(read_error(d, out)) == ERROR_MEANING(tree):
+            return out
+        return d.emit({"message": tree.message}, tree, log)  # some proxy's, with words like ours
     if read_error(d, out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
         note_error_type(tree, out["type"], log)
     d.note_error(tree, log)

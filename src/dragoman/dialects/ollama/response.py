@@ -18,7 +18,6 @@ from ...ledger import Ledger
 from ...model import (
     Candidate,
     ErrorKind,
-    Extras,
     Failure,
     Json,
     Response,
@@ -105,7 +104,7 @@ def read_error(d: Ollama, doc: Json) -> Failure:
     if given.__class__ is not str:  # from a proxy, perhaps
         inner = given.get("message") if given.__class__ is dict else None
         words = inner if inner.__class__ is str else ""
-        return Failure("other", words, dialect=d.name, extras=Extras(d.name, doc))
+        return Failure("other", words, dialect=d.name, extras=d.keep(doc, ()))
     return Failure(kind_of(given), given, dialect=d.name, extras=d.keep(doc, ("error",)))
 
 

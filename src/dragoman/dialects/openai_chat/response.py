@@ -285,6 +285,8 @@ def write_error(d: OpenAIChat, tree: Failure, log: Ledger) -> Json:
         inner["type"] = d.error_types.get(tree.kind)
     out = d.emit({"error": inner}, tree, log)
     written, code = out["error"], inner.get("code")
+    if same and written.__class__ is dict and d.read_error(out).kind != tree.kind:
+        written["code"] = STATUS_OF.get(tree.kind, written.get("code"))  # the type is no word
     if d.says_status and not same and written.__class__ is dict and written["code"] != code:
         written["code"] = code  # kin pass on a number that tells another kind
         log.dropped(

@@ -291,7 +291,10 @@ def write_stop(
 
 
 def write_own_stop(out: dict[str, Json], stop: Stop) -> None:
-    out["status"], _, word = (stop.native or "").partition(":")
+    status, _, word = (stop.native or "").partition(":")
+    if status != "incomplete":  # of others, a colon is a part
+        status, word = stop.native or "", ""
+    out["status"] = status
     found = {"reason": word} if word else None
     out["incomplete_details"] = found if stop.detail is None else stop.detail
 
@@ -373,7 +376,7 @@ def read_error(d: ResponsesBase, doc: Json) -> Failure:
             words = words_of(doc) | {"message": doc[key]}
             taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
             return failure_of(d, words, "", d.keep(doc, taken))
-    return Failure("other", "", dialect=d.name, extras=Extras(d.name, doc))
+    return Failure("other", "", dialect=d.name, extras=d.keep(doc, ()))
 
 
 def write_error(d: ResponsesBase, tree: Failure, log: Ledger) -> Json:
