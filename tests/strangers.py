@@ -73,6 +73,19 @@ def strangers(document: Any, seen: set[Any], about: tuple[str, ...]) -> Iterator
                 yield Stranger(edited(document, path, changed), path, new, holder[key])
 
 
+def borrowed(
+    document: Any, keys: Sequence[tuple[str, Any]], seen: set[Any], about: tuple[str, ...]
+) -> Iterator[Stranger]:
+    """One document per object and key that has a meaning elsewhere, in its kin or other parts."""
+    for path, holder in objects(document):
+        shape = (*about, kinds_on(document, path), shape_of(holder))
+        for number, (key, value) in enumerate(keys):
+            if key in holder or (*shape, number) in seen:
+                continue
+            seen.add((*shape, number))
+            yield Stranger(edited(document, path, holder | {key: value}), path, key, value)
+
+
 def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if isinstance(value, dict):
         yield path, value

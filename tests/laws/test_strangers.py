@@ -25,7 +25,7 @@ from dragoman import (
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
 from dragoman.streams.base import StreamReader
-from dragoman.testing import load_corpus, speaks
+from dragoman.testing import load_corpus, resolves, speaks
 from portraits import streams
 from strangers import Stranger
 
@@ -55,6 +55,54 @@ def test_a_strange_key_comes_back_or_is_reported(dialect: str) -> None:
             if (problem := strangers.fault(stranger, dialect, target, facet)) is not None:
                 faults.append(f"{facet} > {target}: {problem}")
     assert not faults, "\n".join(faults[:20])
+
+
+AI_SDK = [name for name in dialects.names() if name.startswith("vercel-")]
+OPTIONS: list[tuple[str, Any]] = [
+    (key, value)
+    for key in ("providerOptions", "providerMetadata")
+    for value in (
+        {"zq": 77001},
+        {"openai": {"zq": 77002}},
+        {"google": {"thoughtSignature": "enEtMQ=="}},
+        {"anthropic": {"signature": "enEtMg=="}},
+        "zq-no-object",
+    )
+]
+
+
+@pytest.mark.parametrize("dialect", AI_SDK)
+def test_options_at_other_places_come_back_or_are_reported(dialect: str) -> None:
+    """``providerOptions`` in a reply, ``providerMetadata`` in a request, beside what is known.
+
+    All of the AI SDK know the keys, and each where another does not: whoever renames one must not
+    write it over the other. Each scalar of the document is looked for, not the strange one alone.
+    """
+    seen: set[object] = set()
+    faults: list[str] = []
+    for case in CORPUS:
+        for document in case.documents:
+            if document.dialect != dialect or document.facet not in ("response", "messages"):
+                continue
+            for stranger in strangers.borrowed(document.body, OPTIONS, seen, (document.facet,)):
+                for target in AI_SDK:
+                    if speaks(target, document.facet):
+                        faults += misses(stranger, dialect, target, document.facet)
+    assert not faults, "\n".join(faults[:20])
+
+
+def misses(stranger: Stranger, dialect: str, target: str, facet: str) -> list[str]:
+    """What a conversion gets wrong: places of losses, what comes back, scalars without a report."""
+    about = f"{facet} > {target}: {stranger.pointer} {stranger.value!r}"
+    try:
+        done = convert(stranger.document, source=dialect, target=target, facet=facet, now=0)
+    except DragomanError:
+        return []
+    if target == dialect:
+        return [] if done.document == stranger.document and not done.losses else [about]
+    nowhere = [x for x in done.losses if not resolves(stranger.document, x.path)]
+    missed = leaves.unaccounted(stranger.document, done.document, done.losses)
+    return [f"{about}: {x}" for x in (*nowhere, *(leaf.pointer for leaf in missed))]
 
 
 def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.reading import escape
 from ...core.turns import lose_fields
 from ...core.writing import Writing
 from ...dialect import Dialect
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from . import VercelModel
 
 
-KEY = "providerOptions"
+KEY, METADATA = "providerOptions", "providerMetadata"
 UNKNOWN = ("warnings", "rawCall")
 """what is written of a response where nothing is known of it"""
 Options = dict[str, dict[str, Json]]
@@ -111,10 +112,27 @@ def finish(
         for provider, written in share.items():
             options = out.setdefault(KEY, {})
             if options.__class__ is not dict:
-                continue
+                if w.same:
+                    continue
+                why = f"{d.name} has other options here"
+                w.log.dropped("extras", f"{node.at}/{METADATA if w.reply else KEY}", why)
+                options = {}
             own = options.get(provider, {})
+            if own.__class__ is dict and not w.same:
+                at = f"{node.at}/{METADATA if w.reply else KEY}/{escape(provider)}"
+                own = without_others(own, written, at, d, w.log)
             out[KEY] = options | {provider: written | own if own.__class__ is dict else own}
     return out
+
+
+def without_others(
+    own: dict[str, Json], written: dict[str, Json], at: str, d: VercelModel, log: Ledger
+) -> dict[str, Json]:
+    """The options that kin passed on, without those for which the tree has another value."""
+    others = [key for key in own if key in written and own[key] != written[key]]
+    for key in others:
+        log.dropped("extras", f"{at}/{escape(key)}", f"{d.name} has another value for {key!r}")
+    return {key: value for key, value in own.items() if key not in others}
 
 
 def emit(d: VercelModel, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:

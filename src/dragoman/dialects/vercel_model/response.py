@@ -38,7 +38,7 @@ from ...model import (
 )
 from ...tools import freeform
 from .._ai_sdk import COUNTED
-from .options import KEY, finish, write_item
+from .options import KEY, METADATA, finish, write_item
 from .parts import add_block, read_part, write_call_head, write_part
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 
 B = TypeVar("B", bound=Block)
-METADATA = "providerMetadata"
 DAY = 86_400
 FLAT = Counts(COUNTED, omits=True, required=True)
 # Since version 6 they are objects.
@@ -147,16 +146,31 @@ def read_answer_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     elif kind not in ("text", "reasoning", "file"):
         need_str(doc, "type", at)
         return Raw(d.family, doc, at=at)
-    block = read_part(d, renamed(doc, METADATA, KEY), kind, at, frozenset())
-    return renamed_extras(block, KEY, METADATA)
+    given = {k: v for k, v in doc.items() if k != KEY} if KEY in doc else doc
+    block = read_part(d, renamed(given, METADATA, KEY), kind, at, frozenset())
+    block = renamed_extras(block, KEY, METADATA)
+    if doc.get(KEY) is None:
+        return block
+    # "providerOptions" are none in a reply, where they are a key like any that nobody knows.
+    extras = block.extras or Extras(d.name)
+    return replace(block, extras=replace(extras, fields=extras.fields | {KEY: doc[KEY]}))
 
 
 def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
+    extras = block.extras
+    if extras is not None and KEY in extras.fields and d.knows(extras.dialect):
+        rest = {k: v for k, v in extras.fields.items() if k != KEY}
+        parts = write_answer_part(d, replace(block, extras=replace(extras, fields=rest)), w)
+        if parts:
+            parts[0] = {**parts[0], KEY: extras.fields[KEY]}
+        else:
+            lose_stray(block, "the part that bears the field is not written", w.log)
+        return parts
     if isinstance(block, ToolCall):
         return [d.write_answer_call(block, w)]
     if isinstance(block, Raw | Hosted) and block.dialect == d.family:
         return [block.payload]
-    if block.extras is not None and d.knows(block.extras.dialect):
+    if extras is not None and d.knows(extras.dialect):
         block = renamed_extras(block, METADATA, KEY)
     parts = write_part(d, block, "assistant", w)
     for part in parts:
@@ -167,8 +181,15 @@ def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
     return [renamed(part, KEY, METADATA) for part in parts]
 
 
+def lose_stray(block: Block, why: str, log: Ledger) -> None:
+    """Report options in a reply, where there are none."""
+    log.dropped("extras", f"{block.at}/{KEY}", why)
+
+
 def write_answer_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
-    call = renamed_extras(freeform.as_function(call), METADATA, KEY)
+    call = freeform.as_function(call)
+    if call.extras is not None and d.knows(call.extras.dialect):
+        call = renamed_extras(call, METADATA, KEY)
     out = {"type": "tool-call", **write_call_head(call, w), "input": call.arguments or "{}"}
     return renamed(finish(d, out, call, w, write_item(call.item_id)), KEY, METADATA)
 
@@ -242,6 +263,11 @@ def settle(d: VercelModel, message: Message, log: Ledger) -> Message:
         elif isinstance(block, Raw) and block.payload["type"] == "source":
             log.dropped("raw", block.at, f"{d.name} has no sources in the messages of a request")
         else:
+            extras = block.extras
+            if extras is not None and KEY in extras.fields:
+                lose_stray(block, f"only a reply of {d.name} had {KEY!r}", log)
+                fields = {k: v for k, v in extras.fields.items() if k != KEY}
+                block = replace(block, extras=replace(extras, fields=fields))
             content.append(renamed_extras(block, METADATA, KEY))
     return replace(message, content=tuple(content))
 

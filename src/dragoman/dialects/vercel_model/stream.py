@@ -40,7 +40,7 @@ from ...streams.framing import Frame
 from ...streams.splicing import MARKED, Sink, Splice, around
 from .._ai_sdk_stream import frame, signature_of, signed_late
 from . import response
-from .response import METADATA
+from .options import METADATA
 
 if TYPE_CHECKING:
     from . import VercelModel
