@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -191,6 +192,42 @@ def test_a_file_is_written_whole_or_not_at_all() -> None:
     assert code == 3
     assert Path("there.json").read_text() == "as before"
     assert not list(Path().glob(".*"))
+
+
+def test_what_has_a_new_name_is_on_the_disk_already(monkeypatch: Any) -> None:
+    """Else a crash may leave a name with nothing behind it, in place of the file that was there."""
+    done: list[tuple[str, int]] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(number: int) -> None:
+        done.append(("fsync", os.fstat(number).st_size))
+        sync(number)
+
+    def renamed(old: str, new: Any) -> None:
+        done.append(("rename", os.stat(old).st_size))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    _, err, code = dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "new.json"])
+    assert code == 0, err
+    size = Path("new.json").stat().st_size
+    assert done == [("fsync", size), ("rename", size)]
+
+
+def test_a_full_disk_names_the_file_and_leaves_it_as_it_was(monkeypatch: Any) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    Path("there.json").write_text("as before")
+    before = sorted(Path().iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    _, err, code = dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "there.json"])
+    assert code == 5
+    assert "there.json" in err
+    assert "no space left" in err.lower()
+    assert Path("there.json").read_text() == "as before"
+    assert sorted(Path().iterdir()) == before
 
 
 def test_a_file_keeps_its_mode_and_a_link_its_target() -> None:

@@ -139,3 +139,23 @@ def test_byte_by_byte_it_ends_where_it_ends(source: str) -> None:
     transcoder.close()
     assert transcoder.ended
     assert transcoder.response.failure is None
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "bedrock-converse"])
+def test_what_comes_after_the_end_is_no_second_end(dialect: str, target: str) -> None:
+    """Stray bytes, or a frame with a bad checksum: what was written stands, and ends once."""
+    cut = stream_of(dialect)
+    whole = dragoman.Transcoder(dialect, target, now=0)
+    written = whole.feed(cut.data)
+    written += whole.close()
+    assert whole.close() == b""
+    broken = cut.data[cut.starts : -1] + bytes((cut.data[-1] ^ 0x5A,))
+    for stray in (b"\x00\x01", b"]", broken):
+        if dialect == target or (stray is broken and dialects.get(dialect).framing == "sse"):
+            continue  # copied as it is; a frame of text has no checksum
+        again = dragoman.Transcoder(dialect, target, now=0)
+        got = again.feed(cut.data) + again.feed(stray) + again.close()
+        assert again.close() == b""
+        assert got == written, got[len(written) - 200 :]
+        assert again.response.failure is None
