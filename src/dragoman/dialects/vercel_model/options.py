@@ -114,7 +114,7 @@ def finish(
             if options.__class__ is not dict:
                 if w.same:
                     continue
-                why = f"{d.name} has other options here"
+                why = f"{d.name} requires an object for options"
                 w.log.dropped("extras", f"{node.at}/{METADATA if w.reply else KEY}", why)
                 options = {}
             own = options.get(provider, {})

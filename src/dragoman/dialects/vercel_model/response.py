@@ -164,7 +164,7 @@ def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
         if parts:
             parts[0] = {**parts[0], KEY: extras.fields[KEY]}
         else:
-            lose_stray(block, "the part that bears the field is not written", w.log)
+            lose_stray(block, "the part with this field is omitted", w.log)
         return parts
     if isinstance(block, ToolCall):
         return [d.write_answer_call(block, w)]
