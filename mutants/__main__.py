@@ -22,6 +22,7 @@ CORE = ROOT / "src" / "dragoman"
 FILES = (
     "tools/pairing.py",
     "streams/transcoder.py",
+    "streams/splicing.py",
     "streams/framing/*.py",
     "capsule/*.py",
     "dialects/_claude_turns.py",

@@ -6,11 +6,22 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import families
 from dragoman import Malformed, Transcoder, convert, decompose, dialects, join, read
 from dragoman.ledger import Ledger
-from dragoman.model import Message, Reasoning, Request, Response, Signature, Text
+from dragoman.model import (
+    ErrorKind,
+    Failure,
+    Message,
+    Reasoning,
+    Request,
+    Response,
+    Signature,
+    Text,
+    ToolChoice,
+)
 from dragoman.testing import rest_is_flight
 
 # OpenRouter has blocks of reasoning, not one text beside the content.
@@ -224,3 +235,94 @@ def test_a_freeform_call_in_flight(target: str) -> None:
     transcoder = Transcoder("openai-responses", target)
     out = (transcoder.feed(data) + transcoder.close()).decode()
     assert "custom" not in out
+
+
+# -- what vLLM, xAI and Open Responses do with what only they have ------------------------------
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize("choice", [None, "auto", "required"])
+def test_a_schema_without_a_name_is_a_structured_output_of_vllm(choice: str | None) -> None:
+    document = {**ASKED, "json_schema": SCHEMA, "tools": [TOOL]}
+    if choice is not None:
+        document["tool_choice"] = choice
+    given = convert(document, source="llama-cpp", target="vllm", facet="request", now=0)
+    assert given.document["structured_outputs"] == {"json": SCHEMA}
+    assert "response_format" not in given.document
+    assert given.losses == ()
+
+
+def test_a_schema_of_vllm_beside_a_named_tool_gets_a_name() -> None:
+    """ "You can only either use constraints for structured outputs or tools, not both." """
+    tree = read({**ASKED, "guided_json": SCHEMA, "tools": [TOOL]}, "vllm", facet="request")
+    assert isinstance(tree, Request)
+    named = ToolChoice("named", "f")
+    log = Ledger(target="vllm")
+    doc = dialects.get("vllm").write(replace(tree, tool_choice=named, dialect=None), log)
+    assert "structured_outputs" not in doc
+    assert doc["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert doc["response_format"]["json_schema"]["name"]
+
+
+def test_an_old_schema_of_vllm_is_read_where_it_stands() -> None:
+    tree = read({**ASKED, "guided_json": SCHEMA}, "vllm", facet="request")
+    assert isinstance(tree, Request)
+    assert tree.params.output is not None
+    assert (tree.params.output.schema, tree.params.output.at) == (SCHEMA, "/guided_json")
+    given = convert(
+        {**ASKED, "guided_json": SCHEMA}, source="vllm", target="llama-cpp", facet="request", now=0
+    )
+    assert given.document["json_schema"] == SCHEMA
+    assert given.losses == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("Client specified an invalid argument", "invalid-request"),
+        ("Some requested entity was not found", "not-found"),
+        ("The caller does not have permission to execute the specified operation", "permission"),
+        ("The request does not have valid authentication credentials", "authentication"),
+        ("Some resource has been exhausted", "rate-limit"),
+        ("Deadline expired before operation could complete", "timeout"),
+        ("Internal error", "server"),
+        ("The service is currently unavailable", "overloaded"),
+        ("Something else", "other"),
+    ],
+)
+def test_errors_of_xai(code: str, kind: ErrorKind) -> None:
+    tree = read({"code": code, "error": "m"}, "xai", facet="error")
+    assert isinstance(tree, Failure)
+    assert (tree.kind, tree.code, tree.message) == (kind, code, "m")
+    written = dialects.get("xai").write(Failure(kind, "m"), Ledger(target="xai"))
+    assert written == {"code": "Unknown error" if kind == "other" else code, "error": "m"}
+
+
+@pytest.mark.parametrize(("total", "beside"), [(17, 3), (None, 3)])
+def test_reasoning_tokens_of_xai_are_counted_beside_the_others(
+    total: int | None, beside: int
+) -> None:
+    usage: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 7}
+    usage |= {"completion_tokens_details": {"reasoning_tokens": 4}}
+    if total is not None:
+        usage["total_tokens"] = total
+    reply = {"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+    document = {"id": "1", "created": 0, "model": "m", "choices": [reply], "usage": usage}
+    given = convert(document, source="openai-chat", target="xai", facet="response", now=0)
+    assert given.document["usage"]["completion_tokens"] == beside
+    back = convert(given.document, source="xai", target="openai-chat", facet="response", now=0)
+    assert back.document["usage"]["completion_tokens"] == 7
+
+
+def test_what_open_responses_shares_with_openai() -> None:
+    known = {"include": ["reasoning.encrypted_content"], "background": False, "max_tool_calls": 3}
+    known["stream_options"] = {"include_obfuscation": False}
+    given = convert(
+        {"model": "m", "input": "Hi", **known, "unknown": 1},
+        source="openai-responses", target="open-responses", facet="request", now=0,
+    )  # fmt: skip
+    assert {key: given.document[key] for key in known} == known
+    assert [(loss.kind, loss.path) for loss in given.losses] == [("dropped", "/unknown")]
