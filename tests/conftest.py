@@ -5,6 +5,7 @@ Which of them run is chosen here, for all; ``choosing`` says how.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator
 
 import pytest
@@ -74,6 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gone = [item for item in items if not runs(item)]
     config.hook.pytest_deselected(items=gone)
     items[:] = [item for item in items if runs(item)]
+
+
+def pytest_collection_finish() -> None:
+    """A hundred thousand items live as long as the run: nobody need look through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def runs(item: pytest.Item) -> bool:

@@ -31,16 +31,14 @@ TARGETS = [
     name for name in dialects.names() if "write" in dialects.get(name).facets().get("request", ())
 ]
 CHAT: dict[str, Any] = {"source": "openai-chat", "target": "anthropic-messages"}
-FEW = 3
-"""So many targets are tried of each document where not all of them are."""
+SOME = {True: 3, False: 12}
+"""So many targets are tried of each document, in a quick run and in a whole one."""
 
 
 def some_targets(document: Document) -> list[str]:
     found = [name for name in choosing.targets(document) if name in TARGETS]
-    if choosing.chosen["quick"]:
-        found.sort(key=lambda name: crc32(f"{document.name} {name}".encode()))
-        return found[:FEW]
-    return found
+    found.sort(key=lambda name: crc32(f"{document.name} {name}".encode()))
+    return found[: SOME[choosing.chosen["quick"]]]
 
 
 @pytest.mark.everywhere
