@@ -143,13 +143,15 @@ def test_a_line_is_said_before_the_next_comes() -> None:
 )
 def test_who_is_interrupted_leaves_nothing_after(sign: int, code: int, place: Path) -> None:
     before = sorted(place.iterdir())
-    process = start("convert", "-q", "-t", "chat", "--jsonl", "--report", "report.json")
+    command = ("convert", "-q", "-t", "chat", "--jsonl", "--report", "report.json")
+    # Tests that run in the background of a shell ignore signals, and pass that on.
+    process = start(*command, preexec_fn=lambda: signal.signal(sign, signal.SIG_DFL))
     assert process.stdin is not None
     process.stdin.write(NUMBERED)
     process.stdin.flush()
     assert replies(process)
     process.send_signal(sign)
-    process.wait()  # its input is still open, so the signal alone can end it
+    process.wait(60)  # its input is still open, so the signal alone can end it
     _, err = process.communicate()
     assert process.returncode == code
     assert b"Traceback" not in err
