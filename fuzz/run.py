@@ -150,8 +150,10 @@ def edited(value: Any, path: seeds.Place, new: Any) -> Any:
 class Run:
     """What was tried, and what was found."""
 
-    def __init__(self, *, store: Path | None = CRASHES, strict: bool = True) -> None:
-        self.strict = strict
+    def __init__(
+        self, *, store: Path | None = CRASHES, strict: bool = True, only: str | None = None
+    ) -> None:
+        self.strict, self.only = strict, only
         self.started = self.told = time.monotonic()
         self.count = 0
         self.kinds: Counter[str] = Counter()
@@ -163,7 +165,7 @@ class Run:
         self.kinds[case.kind] += 1
         if isinstance(case, Talk) and oracles.is_refused(case):
             self.kinds["refused"] += 1
-        for oracle, problem in oracles.faults(case, strict=self.strict):
+        for oracle, problem in oracles.faults(case, self.only, strict=self.strict):
             sign = signature(oracle, problem)
             self.found[sign] += 1
             if self.found[sign] == 1:
@@ -245,12 +247,13 @@ def main() -> int:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--guided", action="store_true")
     parser.add_argument("--lenient", action="store_true", help="without the strict oracles")
+    parser.add_argument("--only", metavar="ORACLE", help="ask no other oracle")
     parser.add_argument("--no-store", action="store_true")
     parser.add_argument("--replay", nargs="+", metavar="FILE")
     asked = parser.parse_args()
     if asked.replay:
         return 0 if replay(asked.replay) else 1
-    run = Run(store=None if asked.no_store else CRASHES, strict=not asked.lenient)
+    run = Run(store=None if asked.no_store else CRASHES, strict=not asked.lenient, only=asked.only)
     if asked.guided and find_spec("atheris") is not None:
         guided(run, asked.minutes or 10)
     else:

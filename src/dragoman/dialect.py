@@ -464,6 +464,10 @@ class Dialect:
         """The counts of a response, with what else was kept of them."""
         return self.emit(self.counts.write(self, usage, w), usage, w.log)
 
+    def lose_usage(self, usage: Usage, log: Ledger) -> None:
+        """Report a usage in which nothing was counted, where that is no usage."""
+        log.dropped("usage", usage.at, f"{self.name} has no form for a usage without counts")
+
     def lack(self, code: str, at: str, log: Ledger) -> None:
         """A field of a response or an error that this dialect does not have."""
         log.dropped(code, at, f"{self.name} has no field for {LACKED[code]}")

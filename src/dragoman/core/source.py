@@ -305,33 +305,39 @@ def are_results(messages: Sequence[Message], index: int) -> bool:
 # -- merging ----------------------------------------------------------------------------------
 
 
-def merged(source: Json, old: Json, new: Json) -> tuple[Json, bool]:
+MERGED = 60
+"""Below so many levels a value is taken as a whole: input may be nested as deeply as it likes."""
+
+
+def merged(source: Json, old: Json, new: Json, depth: int = MERGED) -> tuple[Json, bool]:
     """The source, with what makes ``new`` different from ``old``; and whether that is sure.
 
     It is where the source has the writer's own form in each place that changes.
     """
     if equal(old, new):
         return source, True
+    if not depth:
+        return new, equal(source, old)
     if source.__class__ is old.__class__ is new.__class__ is dict:
-        return merged_objects(source, old, new)
+        return merged_objects(source, old, new, depth - 1)
     if source.__class__ is old.__class__ is new.__class__ is list and len(source) == len(old):
         first, last = same_ends(old, new)
         end = len(old) - last
         middle, sure = new[first : len(new) - last], equal(source[first:end], old[first:end])
         if len(old) == len(new):
-            pairs = [merged(source[i], old[i], new[i]) for i in range(first, end)]
+            pairs = [merged(source[i], old[i], new[i], depth - 1) for i in range(first, end)]
             middle, sure = [value for value, _ in pairs], all(sure for _, sure in pairs)
         return [*source[:first], *middle, *source[end:]], sure
     return new, equal(source, old)
 
 
 def merged_objects(
-    source: dict[str, Json], old: dict[str, Json], new: dict[str, Json]
+    source: dict[str, Json], old: dict[str, Json], new: dict[str, Json], depth: int
 ) -> tuple[Json, bool]:
     out, sure = {}, True
     for key, value in source.items():
         if key in new and key in old:
-            out[key], certain = merged(value, old[key], new[key])
+            out[key], certain = merged(value, old[key], new[key], depth)
             sure = sure and certain
         elif key in new:
             out[key] = new[key]
@@ -358,14 +364,22 @@ def same_ends(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
 
 
 def equal(one: Any, two: Any) -> bool:
-    """Whether two values are the same, and true is not 1."""
-    if one is two:
-        return True
-    if one.__class__ is not two.__class__:
-        return False
-    if one.__class__ is dict:
-        same = one.keys() == two.keys()
-        return same and all(equal(value, two[key]) for key, value in one.items())
-    if one.__class__ is list:
-        return len(one) == len(two) and all(map(equal, one, two))
-    return bool(one == two)
+    """Whether two values are the same, and true is not 1; no matter how deeply they are nested."""
+    pairs = [(one, two)]
+    while pairs:
+        one, two = pairs.pop()
+        if one is two:
+            continue
+        if one.__class__ is not two.__class__:
+            return False
+        if one.__class__ is dict:
+            if one.keys() != two.keys():
+                return False
+            pairs += [(value, two[key]) for key, value in one.items()]
+        elif one.__class__ is list:
+            if len(one) != len(two):
+                return False
+            pairs += zip(one, two, strict=True)
+        elif one != two:
+            return False
+    return True

@@ -48,6 +48,11 @@ class NativeReader(StreamReader):
         if isinstance(event, Fail):
             self.failure = event.failure
         self.done = isinstance(event, End | Fail)
+        if isinstance(event, End) and self.open:  # which ends what nobody closed
+            left = [Close(index) for index in sorted(self.open)]
+            self.open.clear()
+            self.events[-1:] = [*left, event]
+            return (*left, event)
         return (event,)
 
     def check(self, event: Event) -> None:

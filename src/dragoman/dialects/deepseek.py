@@ -132,7 +132,7 @@ class DeepSeek(Compatible):
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
         out = super().write_usage(usage, w)
         total, hit = out.get("prompt_tokens"), usage.cache_read
-        if hit is not None and total == usage.input_total and HIT not in out:
+        if hit is not None and total == usage.input_total and not out.keys() & {HIT, MISS}:
             out |= {HIT: hit, MISS: total - hit}
         return out
 

@@ -142,13 +142,14 @@ def _refused_data(source: Source, kind: str, form: Form, lowering: Messages) -> 
         return lies("".join(source.value.split()), source.media_type)
     if form.types is None or lowering.place not in form.checked:
         return None
-    if source.media_type is None:
+    media_type = source.media_type or sniff(source.value)
+    if media_type is None:
         return None if form.usual else f"{lowering.to.name} takes no {kind} input without a type"
-    if _accepted(source.media_type, form) is not None:
+    if _accepted(media_type, form) is not None:
         return None
     if kind == "document" and text_of(source.value) is not None:
         return None
-    return f"{lowering.to.name} takes no {kind} input of the type {source.media_type}"
+    return f"{lowering.to.name} takes no {kind} input of the type {media_type}"
 
 
 def _accepted(media_type: str, form: Form) -> str | None:
@@ -238,8 +239,6 @@ def _typed_data(block: Media, source: Source, form: Form, lowering: Messages) ->
             _note_type(block, claimed, found, lowering)
             return replace(source, media_type=found)
     if claimed is None:
-        if not form.verified and not (found or "").startswith(f"{block.kind}/"):
-            found = None
         if (found := found or form.usual) is None:
             return source
         log.invented("media.type", block.at, f"data without a type; taken for {found}")

@@ -70,7 +70,9 @@ def write_system(
     for message in messages:
         d.lose(message.extras, message.at, w.log)
         written = write_blocks(d, message.content, w)
-        if blocks and written:
+        if not written and not w.same:
+            d.omit_message(message, w.log)
+        elif blocks and written:
             d.merge_prompt(message, w.log)
         blocks += written
     if blocks:

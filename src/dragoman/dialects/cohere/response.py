@@ -91,6 +91,9 @@ def write_response(d: Cohere, tree: Response, log: Ledger) -> Json:
     if (word := d.stop_word(first, w)) is not None:
         out["finish_reason"] = word
     d.put_usage(out, tree, w)
+    if not w.same and tree.usage is not None and not out["usage"]:
+        del out["usage"]  # which readers take for none
+        d.lose_usage(tree.usage, log)
     if not w.same:
         d.lose(first.extras, first.at, log)
     return d.emit(out, tree, log)

@@ -71,7 +71,9 @@ class Mistral(OpenAIChat):
                 "image": cap.Form(
                     sources=cap.POINTED, labels=frozenset({"detail"}), usual="image/png"
                 ),
-                "audio": cap.Form(sources=frozenset({"url", "base64"}), untyped=True),
+                "audio": cap.Form(
+                    sources=frozenset({"url", "base64"}), untyped=True, absolute=True
+                ),
                 "document": cap.Form(
                     sources=cap.POINTED,
                     labels=frozenset({"filename"}),

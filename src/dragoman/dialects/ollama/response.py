@@ -72,7 +72,10 @@ def write_response(d: Ollama, tree: Response, log: Ledger) -> Json:
     if not w.same:
         d.lose(first.extras, first.at, log)
     if tree.usage is not None:
-        out |= d.write_usage(tree.usage, w)
+        counted = d.write_usage(tree.usage, w)
+        if not counted and not w.same:
+            d.lose_usage(tree.usage, log)
+        out |= counted
     return d.emit(out, tree, log)
 
 

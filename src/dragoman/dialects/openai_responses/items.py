@@ -217,6 +217,8 @@ def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
             return d.write_call(block, w)
         case Reasoning():
             return d.write_reasoning(block, w)
+        case Hosted() if block.payload.get("type").__class__ is not str:  # nobody could read it
+            d.omit(block, w.log)
         case Hosted() | Raw() if d.knows(block.dialect):
             return block.payload
         case _:

@@ -175,6 +175,9 @@ def read_details(
         doc = as_dict(value, where)
         if index in taken:
             continue
+        if summaries and not are_one(summaries[-1], doc):
+            out.append(read_reasoning(d, summaries, start))
+            summaries = []
         if not summaries:
             start = where
         if is_summary(doc):
@@ -244,7 +247,7 @@ def read_reasoning(d: OpenRouter, docs: list[dict[str, Json]], at: str) -> Reaso
             signature = read_signature(d, doc)
         if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
             item = doc["id"]
-        elif doc is docs[0] and doc.get("id").__class__ is str:
+        elif doc.get("id").__class__ is str:
             odd["id"] = doc["id"]  # nobody else's reasoning has such an id
         known = COMMON | {WORD.get(kind), SIGNED.get(kind)}
         odd |= {k: v for k, v in doc.items() if k not in known and v is not None}
@@ -315,6 +318,12 @@ def is_signed(block: Block, content: Sequence[Block]) -> bool:
 
 def is_summary(doc: dict[str, Json]) -> bool:
     return doc.get("type") == SUMMARY and has_only(doc, COMMON | {"summary"})
+
+
+def are_one(doc: dict[str, Json], other: dict[str, Json]) -> bool:
+    """Whether two entries may be of one item: ids tell items apart."""
+    one, two = doc.get("id"), other.get("id")
+    return one is None or two is None or one == two
 
 
 def is_item_signature(doc: dict[str, Json]) -> bool:

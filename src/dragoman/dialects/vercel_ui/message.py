@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -18,9 +19,11 @@ from ...core.reading import (
     maybe_str,
     need_list,
     need_str,
+    parse,
     sole,
 )
 from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
+from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -315,6 +318,18 @@ def read_tool(d: VercelUI, doc: dict[str, Json], kind: str, at: str) -> Block:
     return ToolCall(call_id, name, text, sort, at=at, extras=extras)
 
 
+def input_of(call: ToolCall, w: Writing) -> Json:
+    """The arguments as an object; in the same dialect, whatever value they were."""
+    if w.same:
+        try:
+            value = parse(call.arguments)
+        except Malformed:
+            return object_of(call, w.log)
+        if value.__class__ not in (dict, str, NoneType):  # a text is freeform, null is no input
+            return value
+    return object_of(call, w.log)
+
+
 def write_tool(d: VercelUI, call: ToolCall, w: Writing) -> Json:
     notes, name = d.spelling(call), call.name
     out: dict[str, Json] = {"type": f"tool-{name}"}
@@ -326,8 +341,10 @@ def write_tool(d: VercelUI, call: ToolCall, w: Writing) -> Json:
         out["rawInput"] = call.arguments
         if "guess" in notes:
             out["input"] = notes["guess"]
+    elif call.kind == "custom":
+        out["input"] = call.arguments
     else:
-        out["input"] = call.arguments if call.kind == "custom" else object_of(call, w.log)
+        out["input"] = input_of(call, w)
     return d.emit(out, sign(out, call, CALL_METADATA), w.log)
 
 
