@@ -25,7 +25,8 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from .checks import Check, Reach
+from .checks import ROOT, Check, Reach
+from .loading import checks_with, loaders
 from .mutating import Module, function_code
 
 LAWS = ("kept", "pair", "identity", "audit", "home", "test", "edits")
@@ -39,6 +40,8 @@ SECONDS = {"test": 4}
 """CPU time after which a check counts as failed; most take a thousandth of it."""
 USUALLY = 1
 MEMORY = 1 << 30
+DIALECTS = ROOT / "src" / "dragoman" / "dialects"
+"""Its files have nothing to do with each other, unlike those of another folder."""
 
 
 class Verdict(NamedTuple):
@@ -75,6 +78,10 @@ class Map:
             for other, lines in uses(module.table(number)[0], self.files):
                 for line in lines:
                     found.update(self.reaching.get((other, line), ()))
+            for path in loaded_by(module, number):
+                for other, near in enumerate(self.files):
+                    if near == path or near.parent == path.parent != DIALECTS:
+                        found.update(self.ways[other])
             if not found:
                 found.update(self.ways[file])
         elif not found:
@@ -170,6 +177,17 @@ def _new(
             yield check[:3], array("H", chain.from_iterable(lines)).tobytes()
 
 
+NOTHING = Check("", "test", 0, lambda: None)
+"""Instead of a check that cannot be made anew."""
+
+
+def loaded_by(module: Module, number: int) -> frozenset[Path]:
+    """The files that look up a mutant's table while they are loaded."""
+    if module.mutants[number].function or not module.path.is_relative_to(DIALECTS.parent):
+        return frozenset()
+    return loaders(module.path, module.table(number)[0])
+
+
 class Judge:
     """Asks the checks about the mutants of one file after the other."""
 
@@ -239,10 +257,16 @@ class Judge:
         try:
             _silence()
             _limit()
-            if Switch(module, number, self.functions, self.caches).turn(on=True):
+            checks = self.checks
+            if is_fit := bool(loaded_by(module, number)):
+                anew = checks_with(module, number)
+                checks = [anew.get(check[:3], NOTHING) for check in checks]
+            else:
+                is_fit = Switch(module, number, self.functions, self.caches).turn(on=True)
+            if is_fit:
                 written = b"survived"
                 for place in order:
-                    check = self.checks[place]
+                    check = checks[place]
                     os.write(pipe, b"%d " % place)  # if the process ends here, this was why
                     signal.setitimer(signal.ITIMER_PROF, SECONDS.get(check.law, USUALLY))
                     try:

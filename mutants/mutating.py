@@ -40,6 +40,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 BODIES = ("body", "orelse", "finalbody")
 DETECTION = ("sniff", "signs")
+WEIGHED = ("Evidence", "Verdict")
 """Functions of dialects that only weigh evidence: tests/test_detect.py is about them."""
 UNREACHED = ("assert_never",)
 """Functions whose calls are for the type checker."""
@@ -139,6 +140,24 @@ def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
     return statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]
 
 
+def names_at_load(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """The names and the attributes that are looked up while a module is loaded."""
+    inside = {
+        each
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+        for statement in node.body
+        for each in ast.walk(statement)
+    }
+    names, attributes = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in inside:
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and node not in inside:
+            attributes.add(node.attr)
+    return frozenset(names), frozenset(attributes)
+
+
 def function_code(code: CodeType, qualname: str) -> Iterator[CodeType]:
     """The code of the functions of that name, in the code of a module."""
     for constant in code.co_consts:
@@ -212,35 +231,26 @@ Found = tuple[str, ast.stmt, int, Edit]
 
 def _edits(tree: ast.Module) -> Iterator[Found]:
     for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and not _is_copied(statement, tree):
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
             for line, edit in _in_table(statement):
                 yield "", statement, line, edit
     yield from _in_scope(tree, "")
-
-
-def _is_copied(statement: ast.Assign | ast.AnnAssign, tree: ast.Module) -> bool:
-    """Whether a table is only unpacked, when its module is loaded: who reads it has a copy."""
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    name = target.id if isinstance(target, ast.Name) else ""
-    used, copied = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-            used.add(node)
-        elif isinstance(node, ast.Call):
-            copied |= {each.value for each in node.keywords if each.arg is None}
-    inside = {
-        each for node in ast.walk(tree) if isinstance(node, Function) for each in ast.walk(node)
-    }
-    return bool(used) and used <= copied - inside
 
 
 def _in_scope(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Found]:
     for node in scope.body:
         if isinstance(node, ast.ClassDef):
             yield from _in_scope(node, f"{prefix}{node.name}.")
-        elif isinstance(node, Function) and node.name not in DETECTION:
+        elif isinstance(node, Function) and not _is_detection(node):
             for statement, line, edit in _in_body(node):
                 yield prefix + node.name, statement, line, edit
+
+
+def _is_detection(function: Function) -> bool:
+    """By its name, or by the types that it takes and returns."""
+    words = [each for each in (function.args, function.returns) if each is not None]
+    named = {each.id for word in words for each in ast.walk(word) if isinstance(each, ast.Name)}
+    return function.name in DETECTION or not named.isdisjoint(WEIGHED)
 
 
 def _in_table(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[int, Edit]]:

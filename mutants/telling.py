@@ -25,7 +25,7 @@ from fuzz.run import edited, without
 from kept import STREAM, Case, Failed, Outcome
 
 from .checks import Reach, kept_check
-from .judging import Judge, Switch
+from .judging import Judge, Switch, loaded_by
 from .mutating import Module
 from .pool import Pool, as_tree, digest, reached, to_tree, varied
 
@@ -73,6 +73,8 @@ class Teller:
 
     def keep(self, module: Module, number: int) -> bool:
         """Keep a case that tells a mutant; whether there is one. Broken laws are printed."""
+        if loaded_by(module, number):
+            return False  # it is loaded, and cannot be taken out again
         found = self.told(module, number)
         for case, problem in found.broken:
             if (written := stored(case)) not in self.broken:

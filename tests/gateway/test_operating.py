@@ -51,7 +51,7 @@ def fetch(url: str, **headers: str) -> tuple[int, bytes]:
 # -- keys ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def guarded() -> Iterator[str]:
     clients = {
         "ann": Client(key="key-of-ann", models=("gpt-*",), per_minute=3),
@@ -81,6 +81,7 @@ def test_health_is_open_and_metrics_are_for_operators(guarded: str) -> None:
     assert fetch(f"{guarded}/readyz")[0] == 200
     assert fetch(f"{guarded}/metrics")[0] == 401
     assert fetch(f"{guarded}/metrics", authorization="Bearer key-of-ann")[0] == 403
+    assert ask(guarded, authorization="Bearer key-of-op")[0] == 200
     status, page = fetch(f"{guarded}/metrics", authorization="Bearer key-of-op")
     assert status == 200
     assert b'dragoman_requests_total{dialect="openai-chat",status="200",upstream="script"}' in page

@@ -499,3 +499,103 @@ def test_more_blank_lines_than_one_end_an_event_as_well(ends: str) -> None:
         heard = [flow.feed(data[i : i + piece]) for i in range(0, len(data), piece)]
         heard.append(flow.feed(b"data: [DONE]\n\n") + flow.close())
         assert b"".join(heard).count(b'"text":"Hi"') == 3
+
+
+# -- the three ways to the frames: feed, cut and split, cut and one frame after the other ---------
+
+WAYS: dict[str, list[bytes]] = {
+    "sse": [
+        b"data: 1\n\nevent: a\ndata: 2\n\n: note\n\ndata: 3\ndata: 4\n\n\ndata: 5\n\ndata:  \n\n",
+        b"\xef\xbb\xbfdata: 1\r\n\r\ndata: 2\r\rdata: 3\n\n\n\n\xef\xbb\xbfdata: 4\n\ndata: 5",
+        b"\n\n\ndata: 1\n\n" + b"data: " + b"2" * 30 + b"\n\ndata: 3\n\n",
+    ],
+    "ndjson": [b'{"a":1}\n\n \r\n2\r\n"3"\n', b"1\n" + b"2" * 40 + b"\n3\n", b"\n\n1"],
+    "either": [b" \n data: 1\n\ndata: 2\n\n", b"\n\ndata: 1\n\nevent: error\ndata:\n\n", b" \n\n"],
+}
+
+
+@pytest.mark.parametrize(("kind", "data"), [(k, data) for k, many in WAYS.items() for data in many])
+@pytest.mark.parametrize("limit", [20, 100])
+def test_all_ways_give_the_same_frames(kind: str, data: bytes, limit: int) -> None:
+    for first in range(len(data) + 1):
+        for second in range(first, len(data) + 1, 3):
+            pieces = [data[:first], data[first:second], data[second:]]
+            fed = outcome(framer(kind, limit), pieces, fed_to)
+            assert outcome(framer(kind, limit), pieces, cut_and_split) == fed
+            if limit > len(data):  # the transcoder looks for the length first
+                assert outcome(framer(kind, limit), pieces, cut_and_next) == fed
+
+
+def outcome(stream: Framer, pieces: list[bytes], way: Any) -> tuple[list[Frame], str]:
+    """The frames, and the error that comes after them."""
+    found: list[Frame] = []
+    try:
+        for piece in pieces:
+            found += way(stream, piece)
+        found += stream.close()
+    except Malformed as problem:
+        return found, str(problem)
+    return found, ""
+
+
+def fed_to(stream: Framer, data: bytes) -> list[Frame]:
+    return stream.feed(data)
+
+
+def cut_and_split(stream: Framer, data: bytes) -> list[Frame]:
+    whole = stream.cut(data)
+    assert whole is not None
+    return stream.split(whole) if whole else []
+
+
+def cut_and_next(stream: Framer, data: bytes) -> list[Frame]:
+    whole = stream.cut(data)
+    assert whole is not None
+    found, place = [], 0
+    while place < len(whole):
+        frame, end = stream.next_frame(whole, place)
+        assert end > place
+        found += [frame] if frame is not None else []
+        place = end
+    return found
+
+
+@pytest.mark.parametrize(("kind", "data"), [(k, data) for k, many in WAYS.items() for data in many])
+def test_between_frames_nothing_is_kept(kind: str, data: bytes) -> None:
+    """There, and only there, all bytes have been given, and a line feed belongs to no line."""
+    for end in range(1, len(data) + 1):
+        begun, stream = data[:end], framer(kind, 100)
+        given = stream.cut(begun)
+        lines = begun if kind == "ndjson" else begun.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        ends_there = given == lines and (kind == "ndjson" or not begun.endswith(b"\r"))
+        assert stream.is_between() is ends_there, begun
+        if ends_there:
+            assert stream.close() == []
+
+
+@pytest.mark.parametrize("kind", ["sse", "ndjson", "either"])
+def test_after_a_frame_that_is_too_long_nothing_is_between(kind: str) -> None:
+    short, long = SHORT["ndjson" if kind == "ndjson" else "sse"]
+    stream = framer(kind, 20)
+    assert cut_and_split(stream, short)
+    assert stream.is_between()
+    assert cut_and_split(stream, short + long)
+    assert not stream.is_between()
+
+
+def test_before_the_first_byte_that_tells_nothing_is_between() -> None:
+    stream = framer("either")
+    for space in (b"", b" ", b"\n\n"):
+        assert stream.cut(space) == b""
+        assert stream.choose(space) == b""  # type: ignore[attr-defined]
+        assert stream.is_between() is False
+    assert stream.next_frame(b"ab", 0) == (None, 2)
+    assert stream.split(b"ab") == []
+
+
+@pytest.mark.parametrize("kind", ["array", "eventstream"])
+def test_what_only_feeding_tells(kind: str) -> None:
+    stream = framer(kind)
+    assert stream.cut(b"[{}") is None
+    assert stream.is_between() is False
+    assert stream.next_frame(b"[{}", 0) == (None, 3)

@@ -335,3 +335,241 @@ def kept(name: str, target: str, count: int, *, at_once: bool) -> int:
 def test_memory_is_flat_over_ten_thousand_deltas(name: str, target: str, at_once: bool) -> None:
     small, large = (kept(name, target, count, at_once=at_once) for count in (500, 10_000))
     assert large < small + 16 * 1024
+
+
+# -- a shape by itself ------------------------------------------------------------------------
+
+Counts: TypeAlias = dict[str, int]
+PLAIN = b'data: {"id":"a-1","t":"Hi"}\n\n'
+AFTER = b'data: {"id":"a-1","t":"Hi","p":"x3k","n":7}\n\n'
+BEFORE = b'data: {"p":"x3k","id":"a-1","u":{"a":1},"t":"Hi"}\n\n'
+RENEWED = b'data: {"id":"a-1","t":"Hi","u":{"a":1},"p":"x"}\n\n'
+PADDED = b'data: {"d":{"t":"Hi"}   }\n\n'
+VARYING: dict[str, Any] = {"p": str, "n": int, "u": Counts}
+
+
+class Heard:
+    """A splicer that has learned a frame, and what it is told since."""
+
+    def __init__(self, event: bytes, text: str = "Hi", limit: int = 1 << 20) -> None:
+        self.texts, self.renewed = list[str](), list[Any]()
+        self.splicer = splicing.Splicer(VARYING, limit)
+        write = splicing.between(b"<", b">")
+        self.splicer.learn(event, text, self.texts.append, write, self.renewed.append)
+
+    @property
+    def shape(self) -> splicing.Shape:
+        assert self.splicer.shape is not None
+        return self.splicer.shape
+
+    def run(self, data: bytes) -> tuple[int, bytes, int]:
+        """How far the frames have the shape, what is written, and in how many steps."""
+        place, steps, written = 0, 0, list[bytes]()
+        while True:
+            end, more = self.shape.run(data, place)
+            steps += 1
+            if end == place:
+                assert more == b""
+                return place, b"".join(written), steps
+            written.append(more)
+            place = end
+
+
+def frame(text: str, event: bytes = PLAIN) -> bytes:
+    return event.replace(b'"Hi"', text.encode())
+
+
+FITS: list[tuple[bytes, bytes, str, list[Any]]] = [
+    (PLAIN, frame('"x"'), "x", []),
+    (PLAIN, frame('"\\n \\u00e9\\"\\\\"'), '\n \u00e9"\\', []),
+    (PLAIN, frame('"\u00e9 \U0001f600"'), "\u00e9 \U0001f600", []),
+    (PLAIN, frame('"\\ud83d\\ude00"'), "\U0001f600", []),
+    (PLAIN, frame('  "x"\t'), "x", []),
+    (AFTER, frame('"x"', AFTER).replace(b"x3k", b""), "x", []),
+    (AFTER, frame('"x"', AFTER).replace(b"7", b"-12"), "x", []),
+    (BEFORE, frame('"x"', BEFORE).replace(b"x3k", b"y\\u00e9"), "x", [{"u": {"a": 1}}]),
+    (BEFORE, frame('"x"', BEFORE).replace(b'"a":1', b""), "x", [{"u": {}}]),
+    (RENEWED, frame('"x"', RENEWED).replace(b":1}", b":2}"), "x", [{"u": {"a": 2}}]),
+    (PADDED, frame('"x"', PADDED).replace(b"   }", b"}"), "x", []),
+    (PADDED, frame('"x"', PADDED).replace(b"   }", b" \t }"), "x", []),
+]
+UNFIT: list[tuple[bytes, bytes]] = [
+    (PLAIN, frame('""')),
+    (PLAIN, frame("1")),
+    (PLAIN, frame("null")),
+    (PLAIN, frame('"x')),
+    (PLAIN, frame('x"')),
+    (PLAIN, frame('"\\ud83d"')),
+    (PLAIN, frame('"x","u":1')),
+    (PLAIN, frame('"x","y"')),
+    (PLAIN, frame('"x"\n')),
+    (PLAIN, frame('\r"x"')),
+    (PLAIN, PLAIN.replace(b"a-1", b"a-2")),
+    (PLAIN, PLAIN.replace(b"}", b",}")),
+    (PLAIN, PLAIN.replace(b"data: ", b"data:")),
+    (PLAIN, b"data: [DONE]\n\n"),
+    (PLAIN, PLAIN[:-1]),
+    (AFTER, AFTER.replace(b'"x3k"', b"1")),
+    (AFTER, AFTER.replace(b'"x3k"', b'"x","y"')),
+    (AFTER, AFTER.replace(b"7", b"7.5")),
+    (AFTER, AFTER.replace(b"7", b"\n7")),
+    (AFTER, AFTER.replace(b"7", b"")),
+    (AFTER, AFTER.replace(b"7", b"7,8")),
+    (BEFORE, BEFORE.replace(b'"a":1', b'"a":"1"')),
+    (BEFORE, BEFORE.replace(b'{"a":1}', b"null")),
+    (BEFORE, BEFORE.replace(b'"x3k"', b'\r"x3k"')),
+    (PADDED, PADDED.replace(b"   }", b" , }")),
+    (PADDED, PADDED.replace(b"   }", b"\n }")),
+    (PADDED, PADDED.replace(b"   }", b',"u":1  }')),
+    (PADDED, PADDED.replace(b"}   }", b"   }")),
+]
+
+
+@pytest.mark.parametrize(("event", "other", "text", "renewed"), FITS)
+def test_a_frame_that_fits(event: bytes, other: bytes, text: str, renewed: list[Any]) -> None:
+    alone, among = Heard(event), Heard(event)
+    literal = b"<" + splicing.encode(text) + b">"
+    assert alone.shape.one(other) == literal
+    assert (alone.texts, alone.renewed, alone.splicer.count) == ([text], renewed, 1)
+    data = event * 3 + other + event * 2
+    place, written, _ = among.run(data)
+    assert place == len(data)
+    assert written == b'<"Hi">' * 3 + literal + b'<"Hi">' * 2
+    assert "".join(among.texts) == "HiHiHi" + text + "HiHi"
+    assert among.splicer.count == 6
+    assert bool(among.renewed) is (b'"u"' in event)
+
+
+@pytest.mark.parametrize(("event", "other"), UNFIT)
+def test_a_frame_that_does_not_fit(event: bytes, other: bytes) -> None:
+    alone = Heard(event)
+    assert alone.shape.one(other) is None
+    assert (alone.texts, alone.renewed, alone.splicer.count) == ([], [], 0)
+    for before in (0, 1, 2, 50):
+        among = Heard(event)
+        place, written, _ = among.run(event * before + other + event * 3)
+        taken = place // len(event)
+        assert place == taken * len(event)
+        # One that begins otherwise may hide where the frame before it ends.
+        assert taken == before if other.startswith(event[: splicing.MARK]) else taken <= before
+        assert written == b'<"Hi">' * taken
+        assert "".join(among.texts) == "Hi" * taken
+        assert among.splicer.count == taken
+
+
+def test_the_last_of_the_counts_is_told() -> None:
+    heard = Heard(RENEWED)
+    data = RENEWED + RENEWED.replace(b":1}", b":2}") + RENEWED.replace(b":1}", b":3}")
+    assert heard.run(data)[0] == len(data)
+    assert heard.renewed[-1] == {"u": {"a": 3}}
+    both = b'data: {"u":{"a":1},"t":"Hi","v":{"b":1}}\n\n'
+    splicer, told = splicing.Splicer({"u": Counts, "v": Counts}, 1 << 20), list[Any]()
+    splicer.learn(both, "Hi", lambda text: None, None, told.append)
+    assert splicer.shape is not None
+    assert splicer.shape.one(both.replace(b"1", b"2")) == b""
+    assert splicer.shape.run(both * 2, 0) == (2 * len(both), b"")
+    assert told == [{"u": {"a": 2}, "v": {"b": 2}}, {"u": {"a": 1}, "v": {"b": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (PLAIN, "Ho"),
+        (PLAIN.replace(b"a-1", b"Hi"), "Hi"),  # which of both?
+        (PLAIN.replace(b"a-1", b"\\u0048i"), "Hi"),
+        (PLAIN.replace(b'"}', b'","x":"\\u0048i"}'), "Hi"),
+        (b'data: {"p":"Hi"}\n\n', "Hi"),  # a value that says nothing
+        (b'data: {"p":"a","t":"Hi","p":"b"}\n\n', "Hi"),
+        (b'data: {"u":{"t":"Hi"}}\n\n', "Hi"),
+    ],
+)
+def test_a_frame_without_a_shape(event: bytes, text: str) -> None:
+    assert splicing.shape_of(event, text, VARYING) is None
+
+
+def test_values_vary_only_at_the_top() -> None:
+    deep = b'data: {"d":{"p":"x"},"l":[{"p":"{"}],"p":"a","t":"Hi"}\n\n'
+    assert Heard(deep).shape.one(deep.replace(b'"a"', b'"b"')) == b'<"Hi">'
+    assert Heard(deep).shape.one(deep.replace(b'"x"', b'"y"')) is None
+    assert Heard(deep).shape.one(deep.replace(b'"{"', b'"}"')) is None
+    later = b'data: {"t":"Hi","d":{"p":"x"},"l":["p"],"p":"a"}\n\n'
+    assert Heard(later).shape.one(later.replace(b'"a"', b'"b"')) == b'<"Hi">'
+    assert Heard(later).shape.one(later.replace(b'"x"', b'"y"')) is None
+    within = b'data: {"c":[{"p":"x","t":"Hi","p2":1}],"p":"a"}\n\n'
+    assert Heard(within).shape.one(within.replace(b'"a"', b'"b"')) == b'<"Hi">'
+    assert Heard(within).shape.one(within.replace(b'"x"', b'"y"')) is None
+
+
+def test_a_frame_is_no_longer_than_the_limit() -> None:
+    heard = Heard(PLAIN, limit=len(PLAIN) + 1)
+    assert heard.shape.one(frame('"Hi!"')) == b'<"Hi!">'
+    assert heard.shape.one(frame('"Hi!!"')) is None
+
+
+def test_a_frame_that_comes_alone_has_the_line_breaks_of_those_before() -> None:
+    heard, other = Heard(PLAIN), PLAIN.replace(b"\n", b"\r\n")
+    assert heard.shape.one(other) is None
+    heard.shape.spell(other)
+    assert heard.shape.one(other) == b'<"Hi">'
+    assert heard.shape.one(PLAIN) is None
+    heard.shape.spell(PLAIN)
+    assert heard.shape.one(PLAIN) == b'<"Hi">'
+
+
+def test_many_frames_are_taken_together() -> None:
+    """As many bytes as a span at once; after one that does not fit few, and then more and more."""
+    data = PLAIN * 5000
+    assert Heard(PLAIN).run(data)[::2] == (len(data), 6)
+    heard = Heard(PLAIN)
+    assert heard.run(PLAIN * 3 + frame("1") + data)[0] == 3 * len(PLAIN)
+    assert heard.run(data)[::2] == (len(data), 14)
+    assert heard.run(data)[::2] == (len(data), 6)
+
+
+def test_where_frames_of_a_shape_end_is_looked_for_by_halves() -> None:
+    shape, other = Heard(PLAIN).shape, b"event: ping\ndata: {}\n\n"
+    for count in (1, 2, 3, 10, 100, 500):
+        data = PLAIN * count + other * 300
+        end = shape.reach(data, 0)
+        assert abs(end - count * len(PLAIN)) <= 3 * shape.step
+
+
+def test_patience() -> None:
+    """Three shapes are learned in vain; then more and more frames pass before the next is tried."""
+    splicer, tried = splicing.Splicer({}, 1 << 20), list[int]()
+    for number in range(1200):
+        if not splicer.waits:
+            tried.append(number)
+        splicer.learn(PLAIN, "Ho", lambda text: None, None, lambda values: None)
+    assert tried == [0, 1, 2, 3, 20, 53, 118, 247, 504, 761, 1018]
+    assert splicer.count == 0
+
+
+def test_patience_is_learned_from_shapes_that_are_not_met_again() -> None:
+    splicer = splicing.Splicer({}, 1 << 20)
+    for failures in (1, 2, 3, 4):
+        splicer.learn(PLAIN, "Hi", lambda text: None, None, lambda values: None)
+        assert splicer.shape is not None
+        splicer.forget()
+        assert (splicer.failures, splicer.count) == (failures, 0)
+        splicer.forget()  # nothing is known, and nothing is forgotten
+        assert splicer.failures == failures
+    assert splicer.waits == 16
+    splicer.waits = 0
+    splicer.learn(PLAIN, "Hi", lambda text: None, None, lambda values: None)
+    assert splicer.shape is not None
+    assert splicer.shape.one(PLAIN) == b""
+    assert splicer.count == 1
+    splicer.forget()
+    assert (splicer.failures, splicer.waits, splicer.count) == (0, 0, 1)
+
+
+def test_a_delta_that_says_its_text_twice() -> None:
+    write = splicing.around(b"<" + splicing.MARKER + b"|" + splicing.MARKER + b">")
+    assert write(("a", "b"), (b'"a"', b'"b"')) == b'<"a"|"a"><"b"|"b">'
+    kept_texts: list[str] = []
+    once = splicing.around(b"<" + splicing.MARKER + b">", kept_texts.append)
+    assert once(("a", "b"), (b'"a"', b'"b"')) == b'<"a"><"b">'
+    assert splicing.silent(kept_texts.append)(("c", "d"), (b'"c"', b'"d"')) == b""
+    assert splicing.silent()(("e",), (b'"e"',)) == b""
+    assert kept_texts == ["ab", "cd"]
