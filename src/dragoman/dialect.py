@@ -20,7 +20,7 @@ from .core import source
 from .core.capabilities import LACKED, Capabilities
 from .core.counts import NO_COUNTS, Counts
 from .core.endpoint import Endpoint
-from .core.lowering import lower, omit, roles
+from .core.lowering import lower, omit, plain_texts, roles
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
@@ -221,7 +221,10 @@ class Dialect:
             if not self.is_same(tree.dialect):
                 if isinstance(tree, Request):
                     self.judge_model(tree, log)
-                    if self.pairs:
+                    texts = plain_texts(tree.messages, self) if self.writes is None else None
+                    if texts is not None:
+                        log.plain, log.texts = tree.messages, texts
+                    elif self.pairs:
                         tree = self.pair_up(tree, log)
                 if self.lowers:
                     tree = lower(tree, self, log)

@@ -192,55 +192,36 @@ class Objects(dict[str, dict[str, Any]]):
             last.last = {}  # what was not asked for since is forgotten
 
 
-class Ledger:
+class Ledger(Struct, eq=False):
     """Collects losses in the order in which they happen; has the caller's clock and ids."""
 
-    __slots__ = (
-        "embedded",
-        "embeds",
-        "ids",
-        "losses",
-        "models",
-        "now",
-        "objects",
-        "own_names",
-        "restored",
-        "restores",
-        "taken",
-        "target",
-        "tool_names",
-    )
-
-    def __init__(
-        self,
-        now: float | None = None,
-        ids: Callable[[str], str] | None = None,
-        models: Models = DEFAULT,
-        target: str = "",
-    ) -> None:
-        self.losses: list[Loss] = []
-        self.target = target
-        """the dialect that is written; ``Dialect.write`` sets it, and each loss has it"""
-        self.models = models
-        """what is known of the models that a request may go to"""
-        self.now = now
-        self.ids = ids
-        self.tool_names: dict[str, tuple[str | None, str]] = {}
-        """written name of a tool -> its (namespace, name) in the source, where they differ"""
-        self.taken: Container[str] = ()
-        """ids of calls that the conversation already has: none of them is invented again"""
-        self.own_names: Container[str] = ()
-        """tool names that the target itself chose: each is written unchanged"""
-        self.restores = False
-        """whether a capsule is opened after the writer: signed reasoning may be restored"""
-        self.restored: list[Restored] = []
-        """what came from a capsule"""
-        self.objects: Objects | None = None
-        """arguments of calls that are known as objects, in a session"""
-        self.embeds = False
-        """whether JSON text may stand in the document (``msgspec.Raw``): its bytes are wanted"""
-        self.embedded = False
-        """whether there is such a text in it"""
+    now: float | None = None
+    ids: Callable[[str], str] | None = None
+    models: Models = DEFAULT
+    """what is known of the models that a request may go to"""
+    target: str = ""
+    """the dialect that is written; ``Dialect.write`` sets it, and each loss has it"""
+    losses: list[Loss] = []
+    tool_names: dict[str, tuple[str | None, str]] = {}
+    """written name of a tool -> its (namespace, name) in the source, where they differ"""
+    taken: Container[str] = ()
+    """ids of calls that the conversation already has: none of them is invented again"""
+    own_names: Container[str] = ()
+    """tool names that the target itself chose: each is written unchanged"""
+    restores: bool = False
+    """whether a capsule is opened after the writer: signed reasoning may be restored"""
+    restored: list[Restored] = []
+    """what came from a capsule"""
+    objects: Objects | None = None
+    """arguments of calls that are known as objects, in a session"""
+    embeds: bool = False
+    """whether JSON text may stand in the document (``msgspec.Raw``): its bytes are wanted"""
+    embedded: bool = False
+    """whether there is such a text in it"""
+    plain: Any = None
+    """the messages that are written, if ``texts`` say it all; a writer compares by identity"""
+    texts: list[tuple[str, str]] = []
+    """who says what, where a conversation is plain texts"""
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""

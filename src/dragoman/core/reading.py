@@ -37,7 +37,10 @@ def load(doc: Json | bytes, limit: int | None = LIMIT) -> Json:
     if isinstance(doc, BYTES):
         if limit is not None and len(doc) > limit:
             raise Malformed(f"a document of more than {limit:,} bytes")
-        return parse(doc)
+        try:
+            return decode(doc)
+        except UNREADABLE:
+            return parse(doc)  # which says what is wrong
     plain(doc)
     return doc
 

@@ -53,7 +53,7 @@ from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS, ANY_OUTPUT
 from . import caching, choices, messages, outputs, prefill, responses, roles, thinking, tools
-from .messages import Messages
+from .messages import Messages, plain_texts
 from .opening import Opening
 from .roles import omit
 from .tools import SEARCH, Tools
@@ -61,7 +61,7 @@ from .tools import SEARCH, Tools
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower", "omit"]
+__all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -76,7 +76,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             tree = choices.omitted(tree, to, log)
         special = tree.tools and tools.are_special(tree.tools, can)
         passed = None if to.writes is None else to.writes.fitting
-        if special or not messages.fit(tree.messages, can, "history", passed):
+        plain = log.plain is tree.messages
+        if special or not (plain or messages.fit(tree.messages, can, "history", passed)):
             tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)

@@ -48,6 +48,40 @@ def fit(
     return unfit is None
 
 
+AFTER = {
+    "": ("system", "user"),
+    "system": ("user",),
+    "user": ("assistant",),
+    "assistant": ("user",),
+}
+
+
+def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str]] | None:
+    """Who says what, if a conversation is texts and nothing else, as most short ones are.
+
+    That is a system prompt at most, then the user and the model by turns, each with words. It can
+    be written everywhere: there is nothing to pair, to lower or to put in order.
+    """
+    out: list[tuple[str, str]] = []
+    before = ""
+    for message in messages:
+        role, content = message.role, message.content
+        if len(content) != 1 or role not in AFTER[before]:
+            return None
+        text = content[0]
+        if text.__class__ is not Text or text.cache is not None or text.citations:
+            return None
+        if not (words := text.text) or words.isspace() or message.name is not None:
+            return None
+        if (extras := text.extras) is not None and not to.is_mute(extras):
+            return None
+        if (extras := message.extras) is not None and not to.is_mute(extras):
+            return None
+        out.append((role, words))
+        before = role
+    return out or None
+
+
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
     """The first message that has something to lower, from a place on."""
     rares, all_ranks, free = plan.rare, plan.ranks, plan.free

@@ -111,11 +111,13 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if not w.same:
         if facts is not UNKNOWN or tree.params.thinking is not None:
             tree = fit(tree, facts, log)
-        tree = apart(tree, d, log)
+        if tree.messages is not log.plain:
+            tree = apart(tree, d, log)
     write_params(d, out, tree, w)
     if not w.same and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
-        if "thinking" not in out or out["thinking"]["type"] == "disabled":
-            tree = without_final_thinking(tree, log)
+        if tree.messages is not log.plain:
+            if "thinking" not in out or out["thinking"]["type"] == "disabled":
+                tree = without_final_thinking(tree, log)
         tree = without_final_space(tree, log)
     # Tools come before the system prompt and the messages: that is the order of the cache.
     if tree.tools is not None:

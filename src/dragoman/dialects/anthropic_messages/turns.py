@@ -131,6 +131,12 @@ def read_results(docs: list[Json], at: str) -> list[Message] | None:
 def write_conversation(
     d: AnthropicMessages, out: dict[str, Json], messages: Sequence[Message], w: Writing
 ) -> None:
+    if messages is w.log.plain:
+        texts = w.log.texts
+        if texts[0][0] == "system":
+            out["system"] = texts.pop(0)[1]
+        out["messages"] = [{"role": role, "content": text} for role, text in texts]
+        return
     go = Going(d.writes, messages, w, results_in_place)
     messages = go.messages
     leading = prompts(d, messages, w)

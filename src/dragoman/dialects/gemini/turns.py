@@ -56,6 +56,7 @@ SPEAKERS: dict[Role, str] = {
     "tool": "user",
     "system": "user",
 }
+TURNS = {"assistant": "model", "user": "user"}
 CONTENT_KEYS = frozenset({"role", "parts"})
 PLAIN_CONTENT = only("role", "parts")
 PLAIN_SYSTEM = only("parts")
@@ -315,6 +316,11 @@ def write_conversation(
     d: Gemini, messages: Sequence[Message], w: Saying
 ) -> tuple[Json | None, list[Json]]:
     """The system instruction, if there is one, and the contents."""
+    if messages is w.log.plain:
+        texts, system = w.log.texts, None
+        if texts[0][0] == "system":
+            system = {"parts": [{"text": texts.pop(0)[1]}]}
+        return system, [{"role": TURNS[role], "parts": [{"text": text}]} for role, text in texts]
     go = Going(d.writes, messages, w, arranged)
     messages = go.messages
     leading = 0

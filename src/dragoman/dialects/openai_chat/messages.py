@@ -99,6 +99,9 @@ def read_history(d: OpenAIChat, docs: list[Json], at: str) -> list[Message]:
 
 
 def write_history(d: OpenAIChat, messages: Sequence[Message], w: Writing) -> list[Json]:
+    # A variant that adds something to the turns of the model has its own way to write them.
+    if messages is w.log.plain and type(d).write_assistant is assistant.write_assistant:
+        return [{"role": role, "content": text} for role, text in w.log.texts]
     out: list[Json]
     hoisted: list[Json]
     go = Going(d.writes, messages, w, lambda them, log: results_in_place(them, log, apart=True))
