@@ -523,7 +523,12 @@ def test_writers_get_texts_that_they_accept(target: str) -> None:
         assert not results
         return
     assert bool(results[0].content) == ("result" in can.needed)
-    assert bool(results[1].content) == ("error" in can.needed)
+    marked = to.can.results.errors == "mark"
+    assert bool(results[1].content) == ("error" in can.needed or marked)
+    assert not (marked and any(result.is_error for result in results))
+    assert not any(loss.what == "tool_result.error" for loss in log.losses)
+    if to.can.results.joint is not None:
+        assert all(len(result.content) < 2 for result in results)
 
 
 @pytest.mark.parametrize("role", ["user", "system", "assistant"])

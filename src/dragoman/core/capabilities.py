@@ -133,6 +133,19 @@ class Texts(Struct, frozen=True, kw_only=True):
 ANY_TEXT = Texts()
 
 
+class Results(Struct, frozen=True, kw_only=True):
+    """How the result of a tool is written."""
+
+    errors: Literal["flag", "mark"] = "flag"
+    """How it tells that the tool has failed; ``mark``: by how its text begins."""
+    joint: str | None = None
+    """What stands between its texts where they become one; None: they stay apart."""
+
+
+FLAGGED = Results()
+MARKED_ERRORS = Results(errors="mark")
+
+
 class ReasoningForm(Struct, frozen=True, kw_only=True):
     """How reasoning is written."""
 
@@ -367,6 +380,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     prefill: Literal["told", "never", "unknown"] = "told"
     """Whether the model continues a last message of the assistant: where a request can tell so (or
     the writer knows), never, or it depends on what cannot be known."""
+    results: Results = FLAGGED
+    """How the texts and the errors of a result are written."""
     result_names: bool = True
     """Whether a result may name its tool; elsewhere it names its call alone."""
 

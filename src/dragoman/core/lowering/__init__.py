@@ -14,6 +14,7 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 - media: which kinds are taken, from where, and what is told of them; documents of plain text are
   texts where there are no others;
 - names of tools in results, where a result names its call alone;
+- texts of a result, where it has one, and errors, where there is no flag for them;
 - blocks that a result cannot hold;
 - the order of blocks, where there is a field for each kind of them.
 
@@ -51,8 +52,19 @@ from msgspec.structs import replace
 
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
-from ..capabilities import ALL_MARKS, ANY_OUTPUT
-from . import caching, choices, messages, outputs, prefill, responses, roles, thinking, tools
+from ..capabilities import ALL_MARKS, ANY_OUTPUT, FLAGGED
+from . import (
+    caching,
+    choices,
+    messages,
+    outputs,
+    prefill,
+    responses,
+    results,
+    roles,
+    thinking,
+    tools,
+)
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -61,7 +73,7 @@ from .tools import SEARCH, Tools
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower", "omit"]
+__all__ = ["SEARCH", "Opening", "lower", "omit", "spell"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -97,6 +109,15 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         return replace(tree, tools=lowered.all(tree.tools))
     if isinstance(tree, ToolChoice):
         return choices.lower_choice(tree, to, log)
+    return tree
+
+
+def spell(tree: Tree, to: Dialect, log: Ledger) -> Tree:
+    """A tree of the target itself, in the forms that its reader knows; that is no loss."""
+    if isinstance(tree, Request | History) and to.can.results is not FLAGGED:
+        own = log.apart()
+        tree = results.spell(tree, to, own)
+        log.losses += [loss for loss in own.losses if loss.kind != "moved"]
     return tree
 
 

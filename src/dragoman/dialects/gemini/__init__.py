@@ -65,6 +65,7 @@ class Gemini(Ruled):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.Results(joint="\n\n"),
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("google", "signature"), ("google", "encrypted")})
         ),

@@ -51,6 +51,7 @@ class Mistral(OpenAIChat):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         # In a response it is one text, as it arrives in a stream.
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY

@@ -196,12 +196,7 @@ def write_result_content(
     d: Mistral, doc: dict[str, Json], block: ToolResult, hoisted: list[Json], w: Writing
 ) -> Json:
     """A result holds images and documents as well, so nothing is hoisted."""
-    marked = chat_messages.mark_texts(d, block.content, block, w)
-    content = chat_parts.write_content(d, marked, w)
-    if content.__class__ is list and not (w.same or block.is_error):
-        if isinstance(block.content[0], Media):
-            chat_messages.mark_first(content[0], block, w)
-    return content
+    return chat_parts.write_content(d, block.content, w)
 
 
 def write_tool(d: Mistral, tool: Tool, w: Writing) -> Json | None:
