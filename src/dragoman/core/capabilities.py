@@ -350,6 +350,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    systems: Literal["anywhere", "first", "by model", "asked"] = "anywhere"
+    """Where a system message may stand; elsewhere it is written as one of the user. ``first``: at
+    the beginning; ``by model``: there, and where the model takes it in a turn; ``asked``: there,
+    and after a user turn."""
     texts: Texts = ANY_TEXT
     """Texts that have no words."""
     item_ids: Places = EVERYWHERE

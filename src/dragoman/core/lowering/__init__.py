@@ -5,6 +5,7 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 
 - names of speakers, where there is no field for them;
 - the ``developer`` role, which is ``system`` where there is none;
+- system messages where none may stand, which are the user's;
 - blocks that a message of a role cannot hold;
 - refusals and retrieved passages, which are texts where there is no form for them;
 - reasoning: signatures that the target does not accept, ids, summaries, several texts in a block;

@@ -52,13 +52,17 @@ def fit(
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
     """The first message that has something to lower, from a place on."""
     rares, all_ranks, free = plan.rare, plan.ranks, plan.free
-    unnamed, developer, item_ids, cited, marked, worded, blank, needed, named, shaped = plan.flags
+    unnamed, developer, item_ids, cited, marked, worded, blank, needed, named, shaped, late = (
+        plan.flags
+    )
     for index in range(start, len(messages)):
         message = messages[index]
         role, content = message.role, message.content
         if unnamed and message.name is not None:
             return index
         if role == "developer" and not developer:
+            return index
+        if late and role == "system" and index:
             return index
         if len(content) == 1 and (text := content[0]).__class__ is Text:  # as most are
             if (cited and text.citations) or (marked and text.cache is not None):
@@ -122,7 +126,8 @@ class Plan(Struct, frozen=True):
     """What ``first_unfit`` asks: whether names of speakers go, whether there is a developer,
     whether calls have a second id, whether citations and cache marks are looked at, whether a text
     must not be empty, whether it may be of white space, whether a result needs one, may have a
-    name, and has its texts and errors in a form of its own."""
+    name, has its texts and errors in a form of its own, and whether a system message may be one
+    too late."""
     free: str
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
@@ -166,6 +171,7 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
                 bool(can.texts.needed),
                 can.result_names,
                 can.results is not FLAGGED,
+                can.systems != "anywhere",
             ),
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
@@ -244,6 +250,8 @@ class Messages:
                     out.append(message)  # as most do, if something is to be lowered at all
                     continue
             lowered = self.message(message)
+            if lowered.role == "system" and out and self.to.can.systems != "anywhere":
+                lowered = roles.lower_late(lowered, out[-1].role, self)
             if lowered.content or not message.content:
                 out.append(lowered)
             elif not self.is_told(message):

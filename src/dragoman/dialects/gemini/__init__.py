@@ -59,6 +59,7 @@ class Gemini(Ruled):
         choices=cap.Choices(
             alone=cap.NO_MODE, subsets=frozenset({"auto", "required"}), parallel=cap.NO_MODE
         ),
+        systems="first",
         texts=cap.Texts(empty=cap.RESPONSE),
         names=cap.NOWHERE,
         developer=False,

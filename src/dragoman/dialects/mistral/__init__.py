@@ -45,6 +45,7 @@ class Mistral(OpenAIChat):
         outputs=cap.Outputs(named="always"),
         freeform="wrapped",
         choices=cap.Choices(alone=cap.NO_MODE, subsets=cap.NO_MODE, beside=frozenset({"parallel"})),
+        systems="asked",
         texts=cap.Texts(needed=frozenset({"result"})),
         names=cap.NOWHERE,
         developer=False,

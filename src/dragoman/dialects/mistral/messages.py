@@ -66,13 +66,6 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Me
         if message.role == "assistant" and says_nothing(message):
             out.append(message)  # for what is lost with it
             continue
-        if message.role == "system" and before in ("assistant", "tool"):
-            why = (
-                f"`system` role written as `user`: {d.name} has it only at the "
-                "beginning or after a user turn"
-            )
-            w.log.approximated("message.role", message.at, why)
-            message = replace(message, role="user")
         if message.role == "user" and before == "tool":
             if not chat_messages.write_history(d, [message], writing(d, Ledger(), None)):
                 out.append(message)  # nothing of it can be expressed here
