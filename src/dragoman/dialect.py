@@ -20,7 +20,7 @@ from .core import source
 from .core.capabilities import LACKED, Capabilities
 from .core.counts import NO_COUNTS, Counts
 from .core.endpoint import Endpoint
-from .core.lowering import lower, omit, plain_texts, roles
+from .core.lowering import lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
@@ -228,6 +228,8 @@ class Dialect:
                         tree = self.pair_up(tree, log)
                 if self.lowers:
                     tree = lower(tree, self, log)
+            else:
+                tree = spell(tree, self, log)
             if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None

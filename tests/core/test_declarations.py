@@ -91,6 +91,9 @@ HOLDERS: dict[str, Tree] = {
     "tool_result.name": Request(
         "m", (CALL, Message("tool", (ToolResult("c", (Text("1"),), name="f"),)))
     ),
+    "tool_result.error": Request(
+        "m", (CALL, Message("tool", (ToolResult("c", (Text("1"),), is_error=True),)))
+    ),
     "tool.namespace": tools(Tool("f", schema=SCHEMA, namespace="crm")),
     "tool.strict": tools(Tool("f", schema=SCHEMA, strict=True)),
     "tool.kind": tools(Tool("f", kind="custom")),
@@ -117,7 +120,11 @@ def pairs() -> Iterator[tuple[str, str]]:
         yield from ((name, code) for code in HOLDERS if known.get(code) in (YES, NO))
 
 
-WHOLE = {"reasoning.summary": {"reasoning"}, "media.detail": {"media", "content.role"}}
+WHOLE = {
+    "reasoning.summary": {"reasoning"},
+    "media.detail": {"media", "content.role"},
+    "tool_result.error": {"tool_result"},
+}
 """What goes with the block that has it, where that is dropped as a whole."""
 
 

@@ -523,7 +523,12 @@ def test_writers_get_texts_that_they_accept(target: str) -> None:
         assert not results
         return
     assert bool(results[0].content) == ("result" in can.needed)
-    assert bool(results[1].content) == ("error" in can.needed)
+    marked = to.can.results.errors == "mark"
+    assert bool(results[1].content) == ("error" in can.needed or marked)
+    assert not (marked and any(result.is_error for result in results))
+    assert not any(loss.what == "tool_result.error" for loss in log.losses)
+    if to.can.results.joint is not None:
+        assert all(len(result.content) < 2 for result in results)
 
 
 @pytest.mark.parametrize("role", ["user", "system", "assistant"])
@@ -558,3 +563,39 @@ def test_nothing_is_made_up_for_a_result_that_is_dropped(role: str, target: str)
         ("dropped", "content.role"),
         ("dropped", "message.empty"),
     ]
+
+
+SYSTEMS = (
+    Message("system", (Text("Be brief."),)),
+    Message("system", (Text("Be kind."),)),
+    Message("user", (Text("Hi"),)),
+    Message("system", (Text("Asked."),)),
+    Message("assistant", (Text("Hello."),)),
+    Message("system", (Text("Late."),)),
+    Message("system", (Text("Later."),)),
+    Message("user", (Text("Bye"),)),
+)
+STAND = {
+    "anywhere": {"Be brief.", "Be kind.", "Asked.", "Late.", "Later."},
+    "first": {"Be brief.", "Be kind."},
+    "by model": {"Be brief.", "Be kind."},
+    "asked": {"Be brief.", "Be kind.", "Asked.", "Later."},
+}
+"""The system messages that stay such, by what a dialect declares."""
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_writers_get_system_messages_where_they_have_them(target: str) -> None:
+    """Late ones are the user's, and each is reported; the writer reports none again."""
+    to, log, again = get(target), Ledger(), Ledger()
+    if not hasattr(to, "write_request"):
+        return
+    model = "anthropic.claude-sonnet-4-5-v1:0" if to.can.systems == "by model" else "m"
+    spelled = lower(Request(model, SYSTEMS), to, log)
+    assert isinstance(spelled, Request)
+    kept = {m.content[0].text for m in spelled.messages if m.role == "system"}  # type: ignore[union-attr]
+    assert kept == STAND[to.can.systems]
+    assert sum(loss.what == "message.role" for loss in log.losses) == 5 - len(kept)
+    if to.can.systems != "anywhere":
+        to.write_request(spelled, again)
+        assert not any(loss.what == "message.role" for loss in again.losses)

@@ -133,6 +133,19 @@ class Texts(Struct, frozen=True, kw_only=True):
 ANY_TEXT = Texts()
 
 
+class Results(Struct, frozen=True, kw_only=True):
+    """How the result of a tool is written."""
+
+    errors: Literal["flag", "mark"] = "flag"
+    """How it tells that the tool has failed; ``mark``: by how its text begins."""
+    joint: str | None = None
+    """What stands between its texts where they become one; None: they stay apart."""
+
+
+FLAGGED = Results()
+MARKED_ERRORS = Results(errors="mark")
+
+
 class ReasoningForm(Struct, frozen=True, kw_only=True):
     """How reasoning is written."""
 
@@ -337,6 +350,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    systems: Literal["anywhere", "first", "by model", "asked"] = "anywhere"
+    """Where a system message may stand; elsewhere it is written as one of the user. ``first``: at
+    the beginning; ``by model``: there, and where the model takes it in a turn; ``asked``: there,
+    and after a user turn."""
     texts: Texts = ANY_TEXT
     """Texts that have no words."""
     item_ids: Places = EVERYWHERE
@@ -367,6 +384,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     prefill: Literal["told", "never", "unknown"] = "told"
     """Whether the model continues a last message of the assistant: where a request can tell so (or
     the writer knows), never, or it depends on what cannot be known."""
+    results: Results = FLAGGED
+    """How the texts and the errors of a result are written."""
     result_names: bool = True
     """Whether a result may name its tool; elsewhere it names its call alone."""
 

@@ -26,6 +26,7 @@ def _all(can: Capabilities) -> Iterator[tuple[str, str]]:
     yield "passage", _places(can.passages)
     yield "tool_call.item_id", _places(can.item_ids)
     yield "tool_result.name", _bool(can.result_names)
+    yield "tool_result.error", _bool(can.results.errors == "flag")
     yield "tool.namespace", _bool("namespace" in can.tools)
     yield "tool.deferred", _bool("deferred" in can.tools)
     yield "tool.strict", _bool(can.strict)

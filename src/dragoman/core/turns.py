@@ -86,9 +86,9 @@ def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Mes
     return [message for turn in turns for message in turn]
 
 
-def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) -> None:
+def note_empty_result(texts: Sequence[Block], log: Ledger) -> None:
     """An empty text beside media that are hoisted: it is what is written where there is none."""
-    if len(texts) == 1 and not failed and isinstance(texts[0], Text) and texts[0].text == "":
+    if len(texts) == 1 and isinstance(texts[0], Text) and texts[0].text == "":
         log.dropped("text.empty", texts[0].at, "empty text beside an image omitted")
 
 

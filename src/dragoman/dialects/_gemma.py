@@ -77,6 +77,7 @@ class Gemma(Dialect):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.Results(errors="mark", joint="\n"),
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         caching=cap.NO_MARKS,

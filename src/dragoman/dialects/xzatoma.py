@@ -30,7 +30,7 @@ from ..model import (
     ToolResult,
 )
 from ..tools import freeform
-from ..tools.tool_errors import is_marked, mark_error, mark_plain, unmark_error
+from ..tools.tool_errors import unmark_error
 from ._xzatoma import Exchanges
 
 Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
@@ -58,6 +58,7 @@ class Xzatoma(Exchanges):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.Results(errors="mark", joint=JOINT),
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(places=cap.RESPONSE, parts=cap.EVERYWHERE),
         order={
@@ -217,23 +218,8 @@ class Xzatoma(Exchanges):
         texts: list[Text] = []
         for block in result.content:
             texts += self.texts_in(block, w)
-        spelled = self.join(texts, w) if texts else None
-        if result.is_error:
-            w.moved(
-                "tool_result.error",
-                result.at,
-                f"{self.name} has no error flag; the text begins with '[tool error]'",
-            )
-            spelled = mark_error(spelled)
-        elif spelled is not None and is_marked(spelled):
-            w.moved(
-                "tool_result.error",
-                result.at,
-                "'[tool output]' is written before a text that looks like an error",
-            )
-            spelled = mark_plain(spelled)
-        if spelled is not None:
-            doc["content"] = spelled
+        if texts:
+            doc["content"] = self.join(texts, w)
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 

@@ -7,10 +7,6 @@ begins with such a mark by itself is written after ``[tool output]``, so that no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ..model import ToolResult
-
 ERROR = "[tool error]"
 OUTPUT = "[tool output]"
 MARK = "[tool "
@@ -25,21 +21,6 @@ def mark_error(text: str | None) -> str:
 def mark_plain(text: str) -> str:
     """A result that did not fail, as text that cannot be taken for one that did."""
     return f"{OUTPUT} {text}" if is_marked(text) else text
-
-
-def marked(
-    text: str | None, result: ToolResult, target: str, note: Callable[[str, str, str], None]
-) -> str | None:
-    """What a result says where there is no flag for errors; ``note`` is told of each mark."""
-    if result.is_error:
-        why = f"{target} has no error flag; the text begins with '{ERROR}'"
-        note("tool_result.error", result.at, why)
-        return mark_error(text)
-    if text is not None and is_marked(text):
-        why = f"'{OUTPUT}' is written before a text that looks like an error"
-        note("tool_result.error", result.at, why)
-        return mark_plain(text)
-    return text
 
 
 def is_marked(text: str) -> bool:

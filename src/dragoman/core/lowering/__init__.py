@@ -5,6 +5,7 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 
 - names of speakers, where there is no field for them;
 - the ``developer`` role, which is ``system`` where there is none;
+- system messages where none may stand, which are the user's;
 - blocks that a message of a role cannot hold;
 - refusals and retrieved passages, which are texts where there is no form for them;
 - reasoning: signatures that the target does not accept, ids, summaries, several texts in a block;
@@ -14,6 +15,7 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 - media: which kinds are taken, from where, and what is told of them; documents of plain text are
   texts where there are no others;
 - names of tools in results, where a result names its call alone;
+- texts of a result, where it has one, and errors, where there is no flag for them;
 - blocks that a result cannot hold;
 - the order of blocks, where there is a field for each kind of them.
 
@@ -51,8 +53,19 @@ from msgspec.structs import replace
 
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
-from ..capabilities import ALL_MARKS, ANY_OUTPUT
-from . import caching, choices, messages, outputs, prefill, responses, roles, thinking, tools
+from ..capabilities import ALL_MARKS, ANY_OUTPUT, FLAGGED
+from . import (
+    caching,
+    choices,
+    messages,
+    outputs,
+    prefill,
+    responses,
+    results,
+    roles,
+    thinking,
+    tools,
+)
 from .messages import Messages, plain_texts
 from .opening import Opening
 from .roles import omit
@@ -61,7 +74,7 @@ from .tools import SEARCH, Tools
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts"]
+__all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts", "spell"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -98,6 +111,15 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         return replace(tree, tools=lowered.all(tree.tools))
     if isinstance(tree, ToolChoice):
         return choices.lower_choice(tree, to, log)
+    return tree
+
+
+def spell(tree: Tree, to: Dialect, log: Ledger) -> Tree:
+    """A tree of the target itself, in the forms that its reader knows; that is no loss."""
+    if isinstance(tree, Request | History) and to.can.results is not FLAGGED:
+        own = log.apart()
+        tree = results.spell(tree, to, own)
+        log.losses += [loss for loss in own.losses if loss.kind != "moved"]
     return tree
 
 

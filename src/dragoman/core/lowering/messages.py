@@ -23,10 +23,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, Capabilities, Place
+from ...tools.tool_errors import MARK
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, FLAGGED, Capabilities, Place
 from ..models import UNKNOWN, Facts
 from ..resuming import Scan
-from . import caching, citations, media, order, reasoning, roles, texts
+from . import caching, citations, media, order, reasoning, results, roles, texts
 from .caching import Marked
 from .tools import SEARCH, Tools
 
@@ -85,13 +86,17 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
     """The first message that has something to lower, from a place on."""
     rares, all_ranks, free = plan.rare, plan.ranks, plan.free
-    unnamed, developer, item_ids, cited, marked, worded, blank, needed, named = plan.flags
+    unnamed, developer, item_ids, cited, marked, worded, blank, needed, named, shaped, late = (
+        plan.flags
+    )
     for index in range(start, len(messages)):
         message = messages[index]
         role, content = message.role, message.content
         if unnamed and message.name is not None:
             return index
         if role == "developer" and not developer:
+            return index
+        if late and role == "system" and index:
             return index
         if len(content) == 1 and (text := content[0]).__class__ is Text:  # as most are
             if (cited and text.citations) or (marked and text.cache is not None):
@@ -130,11 +135,15 @@ def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int 
                     return index
                 if block.name is not None and not named:
                     return index
+                if shaped and (block.is_error or len(block.content) != 1):
+                    return index
                 for inner in block.content:
                     if inner.__class__ is Text:
                         if (cited and inner.citations) or (marked and inner.cache is not None):
                             return index
                         if worded and (not inner.text or (not blank and inner.text.isspace())):
+                            return index
+                        if shaped and inner.text.startswith(MARK):
                             return index
                         continue
                     return index
@@ -150,8 +159,9 @@ class Plan(Struct, frozen=True):
     flags: tuple[bool, ...]
     """What ``first_unfit`` asks: whether names of speakers go, whether there is a developer,
     whether calls have a second id, whether citations and cache marks are looked at, whether a text
-    must not be empty, whether it may be of white space, whether a result needs one, and may have a
-    name."""
+    must not be empty, whether it may be of white space, whether a result needs one, may have a
+    name, has its texts and errors in a form of its own, and whether a system message may be one
+    too late."""
     free: str
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
@@ -194,6 +204,8 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
                 place in can.texts.blank,
                 bool(can.texts.needed),
                 can.result_names,
+                can.results is not FLAGGED,
+                can.systems != "anywhere",
             ),
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
@@ -272,6 +284,8 @@ class Messages:
                     out.append(message)  # as most do, if something is to be lowered at all
                     continue
             lowered = self.message(message)
+            if lowered.role == "system" and out and self.to.can.systems != "anywhere":
+                lowered = roles.lower_late(lowered, out[-1].role, self)
             if lowered.content or not message.content:
                 out.append(lowered)
             elif not self.is_told(message):
@@ -435,6 +449,8 @@ class Messages:
         if content is not result.content:
             result = replace(result, content=content)
         result = self.tools.reply(self.tools.result(result))
+        if self.to.can.results is not FLAGGED:
+            result = results.lower(result, self.to, self.log)
         if result.name is None or self.to.can.result_names:
             return result
         why = f"a result names its call in {self.to.name}, and not its tool"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
-from ...model import Block, Hosted, Message, Raw
+from ...model import Block, Hosted, Message, Raw, Role
 from ..turns import SILENCE
 from . import caching
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
+    from .messages import Messages
 
 
 def omit(block: Block, to: Dialect, log: Ledger) -> None:
@@ -23,6 +26,30 @@ def omit(block: Block, to: Dialect, log: Ledger) -> None:
     else:
         log.dropped("content.role", block.at, f"{to.name} has no form for this block in this role")
     caching.omit(block, to, log)
+
+
+LATE = {
+    "first": "{0} has it only at the beginning",
+    "by model": "not supported by {1} in a turn",
+    "asked": "{0} has it only at the beginning or after a user turn",
+}
+"""Why a system message cannot stand in a place, by ``Capabilities.systems``."""
+
+
+def lower_late(message: Message, before: Role, lowering: Messages) -> Message:
+    """A system message, or one of the user where it cannot stand after the one ``before`` it."""
+    where = lowering.to.can.systems
+    if where == "asked":
+        late = before in ("assistant", "tool")
+    else:  # those at the beginning have been left as they are
+        late = before != "system" and (where == "first" or lowering.facts.system_turns is False)
+    if not late:
+        return message
+    if message.content:
+        why = LATE[where].format(lowering.to.name, lowering.model)
+        why = f"`system` role written as `user`: {why}"
+        lowering.log.approximated("message.role", message.at, why)
+    return replace(message, role="user")
 
 
 def omit_message(message: Message, to: Dialect, log: Ledger) -> None:

@@ -56,6 +56,7 @@ class BedrockConverse(Dialect):
         choices=cap.Choices(
             modes=cap.MODES - {"none"}, subsets=cap.NO_MODE, parallel=cap.NO_MODE, omits="unused"
         ),
+        systems="by model",
         texts=cap.Texts(empty=cap.NOWHERE, blank=cap.NOWHERE, results="same"),
         names=cap.NOWHERE,
         developer=False,

@@ -140,8 +140,4 @@ def write_turn(d: BedrockConverse, message: Message, w: BedrockWriting) -> dict[
     role, apart = message.role, message.role == "assistant" and not w.same
     content = calls_last(d, message.content, w) if apart else message.content
     written = "user" if role == "tool" else role
-    if written == "system" and w.facts.system_turns is False:
-        why = f"`system` role written as `user`: not supported by {w.model} in a turn"
-        w.log.approximated("message.role", message.at, why)
-        written = "user"
     return d.emit({"role": written, "content": write_blocks(d, content, w)}, message, w.log)

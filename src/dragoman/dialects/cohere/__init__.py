@@ -54,6 +54,7 @@ class Cohere(Ruled):
         developer=False,
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         citations=cap.Citations(everyone=False, forms=("url", "document")),
         reasoning=cap.ReasoningForm(),
         thinking=cap.ThinkingForm(modes=frozenset({"on", "off"}), budgets=True),

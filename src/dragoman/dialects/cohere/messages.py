@@ -28,7 +28,7 @@ from ...model import (
     ToolResult,
 )
 from ...tools import freeform
-from ...tools.tool_errors import ERROR, is_marked, mark_error, mark_plain, unmark_error
+from ...tools.tool_errors import ERROR, is_marked, unmark_error
 from . import citations, documents, parts
 from .documents import CohereWriting, is_document, last_question
 from .parts import is_image
@@ -314,31 +314,13 @@ def write_result(d: Cohere, result: ToolResult, w: CohereWriting) -> Json:
         doc["tool_call_id"] = w.once(given, result)
     content = hoist(d, list(result.content), doc.get("tool_call_id"), w)
     if not w.same and len(content) < len(result.content):
-        note_empty_result(content, result.is_error, w.log)
+        note_empty_result(content, w.log)
     parts = [part for block in content for part in write_piece(d, block, w)]
-    mark(d, result, parts, w, spoken=bool(content) and isinstance(content[0], Text))
     if parts:
         doc["content"] = as_content(parts)
     elif not w.same:
         doc["content"] = ""
     return d.emit(doc, result, w.log)
-
-
-def mark(
-    d: Cohere, result: ToolResult, parts: list[Json], w: CohereWriting, *, spoken: bool
-) -> None:
-    """Mark a result that failed, or seems to have failed; ``spoken``: it begins with a text."""
-    if result.is_error:
-        why = f"{d.name} has no error flag; the text begins with '[tool error]'"
-        w.moved("tool_result.error", result.at, why)
-        if spoken:
-            parts[0]["text"] = mark_error(parts[0]["text"])
-        else:
-            parts.insert(0, {"type": "text", "text": mark_error(None)})
-    elif parts and is_mark(parts[0]):
-        why = "'[tool output]' is written before a text that looks like an error"
-        w.moved("tool_result.error", result.at, why)
-        parts[0]["text"] = mark_plain(parts[0]["text"])
 
 
 def is_mark(part: Json) -> bool:

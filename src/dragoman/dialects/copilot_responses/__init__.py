@@ -50,6 +50,7 @@ class CopilotResponses(ResponsesBase):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
         thinking=cap.BY_EFFORT,

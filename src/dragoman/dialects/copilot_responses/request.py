@@ -156,8 +156,7 @@ def write_result(d: CopilotResponses, result: ToolResult, w: ItemWriting) -> Jso
         else:
             w.log.dropped("tool_result.content", block.at, "an output is one string")
             d.lose(block.extras, block.at, w.log)
-    bare = replace(result, content=tuple(texts), cache=None)
-    out["output"] = join(d, responses_calls.mark_parts(d, bare, w), w)
+    out["output"] = join(d, texts, w)
     return d.emit(out, result, w.log)
 
 

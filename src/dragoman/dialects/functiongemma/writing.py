@@ -23,7 +23,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...tools.tool_errors import marked
 from .._gemma import (
     CALL,
     CALLED,
@@ -320,25 +319,19 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
     d.lose(result.extras, result.at, log)
     values = Values(result.at, log, w.same)
     values.out += (RESPOND, "response:", w.tool_name(name, result.at))
-    texts = [
-        (text, block.at) for block in result.content if (text := d.plain(block, w.log)) is not None
-    ]
-    for _, at in texts[1:]:
-        d.join_text(at, w.log)
-    text = "\n".join(text for text, _ in texts) if texts else None
-    values.write(value_of(d, result, text, w))
+    texts = [text for block in result.content if (text := d.plain(block, w.log)) is not None]
+    values.write(value_of(d, result, texts[0] if texts else None, w))
     values.out.append(RESPONDED)
     return values.text()
 
 
 def value_of(d: FunctionGemma, result: ToolResult, text: str | None, w: Writing) -> dict[str, Json]:
     """A result as an object: its own, or its text as the only ``value``."""
-    if text is not None and not result.is_error and (found := object_in(text)) is not None:
+    if text is not None and (found := object_in(text)) is not None:
         if not w.same and (encode(found) != text.encode() or is_unsorted(found)):
             why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
             w.log.approximated("tool_result", result.at, why)
         return found
-    text = marked(text, result, d.name, w.moved)
     return {} if text is None else {"value": text}
 
 

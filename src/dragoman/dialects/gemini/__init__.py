@@ -59,12 +59,14 @@ class Gemini(Ruled):
         choices=cap.Choices(
             alone=cap.NO_MODE, subsets=frozenset({"auto", "required"}), parallel=cap.NO_MODE
         ),
+        systems="first",
         texts=cap.Texts(empty=cap.RESPONSE),
         names=cap.NOWHERE,
         developer=False,
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.Results(joint="\n\n"),
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("google", "signature"), ("google", "encrypted")})
         ),

@@ -430,19 +430,14 @@ def read_answer(result: dict[str, Json], at: str) -> tuple[list[Block], bool | N
 def write_answer(
     d: Gemini, inner: dict[str, Json], result: ToolResult, texts: list[Text], w: Writing
 ) -> None:
-    words: list[str] = []
     for text in texts:
-        if words:
-            d.join_text(text.at, w.log)
         d.lose(text.extras, text.at, w.log)
-        words.append(text.text)
-    written = "\n\n".join(words)
     if result.is_error:
-        if not words and not w.same:
+        if not texts and not w.same:
             d.add_text(result.at, w.log)
-        inner["response"] = {"error": written}
+        inner["response"] = {"error": texts[0].text if texts else ""}
     else:
-        inner["response"] = {"output": written} if words else {}
+        inner["response"] = {"output": texts[0].text} if texts else {}
 
 
 def read_data(d: Gemini, doc: dict[str, Json], at: str) -> Block:

@@ -154,9 +154,6 @@ def write_turn(
     extras, joined = message.extras, results and message.role == "tool"
     if extras is not None and d.is_same(extras.dialect):
         joined = False  # a content has fields, and a result in it has none
-    if message.role == "system" and not w.same:
-        why = f"`system` role written as `user`: {d.name} has it only at the beginning"
-        w.log.approximated("message.role", message.at, why)
     parts = write_parts(d, message.content, w, called)
     if message.role == "assistant" and not w.same and follows_model(out):
         if has_call(parts) or (out and has_call(out[-1]["parts"])):

@@ -45,12 +45,14 @@ class Mistral(OpenAIChat):
         outputs=cap.Outputs(named="always"),
         freeform="wrapped",
         choices=cap.Choices(alone=cap.NO_MODE, subsets=cap.NO_MODE, beside=frozenset({"parallel"})),
+        systems="asked",
         texts=cap.Texts(needed=frozenset({"result"})),
         names=cap.NOWHERE,
         developer=False,
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         # In a response it is one text, as it arrives in a stream.
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY

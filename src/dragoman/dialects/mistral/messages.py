@@ -66,13 +66,6 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Me
         if message.role == "assistant" and says_nothing(message):
             out.append(message)  # for what is lost with it
             continue
-        if message.role == "system" and before in ("assistant", "tool"):
-            why = (
-                f"`system` role written as `user`: {d.name} has it only at the "
-                "beginning or after a user turn"
-            )
-            w.log.approximated("message.role", message.at, why)
-            message = replace(message, role="user")
         if message.role == "user" and before == "tool":
             if not chat_messages.write_history(d, [message], writing(d, Ledger(), None)):
                 out.append(message)  # nothing of it can be expressed here
@@ -196,12 +189,7 @@ def write_result_content(
     d: Mistral, doc: dict[str, Json], block: ToolResult, hoisted: list[Json], w: Writing
 ) -> Json:
     """A result holds images and documents as well, so nothing is hoisted."""
-    marked = chat_messages.mark_texts(d, block.content, block, w)
-    content = chat_parts.write_content(d, marked, w)
-    if content.__class__ is list and not (w.same or block.is_error):
-        if isinstance(block.content[0], Media):
-            chat_messages.mark_first(content[0], block, w)
-    return content
+    return chat_parts.write_content(d, block.content, w)
 
 
 def write_tool(d: Mistral, tool: Tool, w: Writing) -> Json | None:

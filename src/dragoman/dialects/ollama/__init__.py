@@ -42,6 +42,7 @@ class Ollama(Dialect):
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.Results(errors="mark", joint="\n\n"),
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(),
         thinking=cap.ThinkingForm(

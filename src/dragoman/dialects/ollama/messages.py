@@ -40,7 +40,7 @@ from ...model import (
     ToolResult,
 )
 from ...tools import freeform
-from ...tools.tool_errors import marked, unmark_error
+from ...tools.tool_errors import unmark_error
 from .. import _functions
 
 if TYPE_CHECKING:
@@ -183,21 +183,6 @@ def write_image(d: Ollama, block: Media, w: Writing) -> str:
     return block.source.value
 
 
-def join_result(d: Ollama, texts: list[Text], w: Writing) -> str | None:
-    """What a result says, as one text; empty texts beside others are left out."""
-    if not texts:
-        return None
-    first = next((text for text in texts if text.text), texts[0])
-    for text in texts:
-        if text is first:
-            continue
-        if text.text:
-            d.join_text(text.at, w.log)
-        else:
-            d.omit_text(text.at, w.log)
-    return "\n\n".join(text.text for text in texts if text.text)
-
-
 def read_call(d: Ollama, doc: dict[str, Json], index: int, at: str) -> ToolCall:
     function, where = need_dict(doc, "function", at), f"{at}/function"
     arguments = function.get("arguments")
@@ -263,7 +248,7 @@ def write_result(d: Ollama, result: ToolResult, hoisted: list[Json], w: OllamaWr
         else:
             w.log.dropped("tool_result.content", block.at, f"a result is one text in {d.name}")
         d.lose(block.extras, block.at, w.log)
-    written = marked(join_result(d, texts, w), result, d.name, w.moved)
+    written = texts[0].text if texts else None
     doc: dict[str, Json] = {"role": "tool", "content": written}
     if written is None and not w.same:
         doc["content"] = ""

@@ -41,6 +41,7 @@ class OpenAIChat(Ruled):
         texts=cap.Texts(needed=frozenset({"result"})),
         item_ids=cap.NOWHERE,
         passages=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         thinking=cap.BY_EFFORT,
         order={

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ...core.reading import expected, maybe_str, need_str, only, pointers
 from ...core.resuming import Going
 from ...core.turns import (
@@ -17,10 +15,10 @@ from ...core.turns import (
     results_in_place,
     unhoist,
 )
-from ...core.writing import Writing, is_plain_text
+from ...core.writing import Writing
 from ...errors import Malformed
 from ...model import Block, Json, Message, Role, Text, ToolResult
-from ...tools.tool_errors import ERROR, MARK, is_marked, mark_error, mark_plain
+from ...tools.tool_errors import MARK
 from . import assistant, inline, parts
 from .assistant import CALLING_MESSAGE, PLAIN_MESSAGE, is_custom
 
@@ -201,7 +199,6 @@ def write_result(
         note_kind(d, block, w)
     if (
         (extras is None or (not w.same and d.is_mute(extras)))
-        and not block.is_error
         and block.name is None
         and block.cache is None
         and not (w.same and call_id is None)
@@ -214,7 +211,6 @@ def write_result(
             and first.extras is None
             and first.cache is None
             and not first.citations
-            and not first.text.startswith(MARK)
         ):
             if call_id is None or call_id not in w.ids.staying:
                 call_id = w.result_id(block)
@@ -236,17 +232,6 @@ def write_result(
     return d.emit(doc, block, w.log)
 
 
-def mark_first(part: Json, block: ToolResult, w: Writing) -> None:
-    """A text that comes first because what stood before it is not written here."""
-    if part.get("type") == "text" and is_marked(part["text"]):
-        w.moved(
-            "tool_result.error",
-            block.at,
-            "'[tool output]' is written before a text that looks like an error",
-        )
-        part["text"] = mark_plain(part["text"])
-
-
 def note_kind(d: OpenAIChat, result: ToolResult, w: Writing) -> None:
     """The kind of a result is that of its call; without one it is a function's."""
     if result.call_id not in w.ids.staying and result.call_id not in w.ids.given:
@@ -261,34 +246,8 @@ def write_result_content(
     if len(texts) < len(block.content):
         hoist(d, block, doc, hoisted, w)
         if not w.same and hoisted:
-            note_empty_result(texts, block.is_error, w.log)
-    return parts.write_content(d, mark_texts(d, texts, block, w), w)
-
-
-def mark_texts(
-    d: OpenAIChat, texts: Sequence[Block], block: ToolResult, w: Writing
-) -> Sequence[Block]:
-    """There is no flag for a failed tool: its text says so, and another's must not."""
-    first = texts[0] if texts else None
-    if w.same and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
-        return texts  # a text with keys of its own is no mark, and is written as it was
-    if not block.is_error:
-        if isinstance(first, Text) and is_marked(first.text):
-            w.moved(
-                "tool_result.error",
-                first.at,
-                "'[tool output]' is written before a text that looks like an error",
-            )
-            return [replace(first, text=mark_plain(first.text)), *texts[1:]]
-        return texts
-    w.moved(
-        "tool_result.error",
-        block.at,
-        f"{d.name} has no error flag; the text begins with '[tool error]'",
-    )
-    if isinstance(first, Text):
-        return [replace(first, text=mark_error(first.text)), *texts[1:]]
-    return [Text(mark_error(None), at=block.at), *texts]
+            note_empty_result(texts, w.log)
+    return parts.write_content(d, texts, w)
 
 
 def hoist(

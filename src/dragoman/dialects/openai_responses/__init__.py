@@ -101,6 +101,7 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
         names=cap.NOWHERE,
         refusals=cap.RESPONSE,
         passages=cap.NOWHERE,
+        results=cap.MARKED_ERRORS,
         citations=cap.Citations(
             places=cap.RESPONSE,
             everyone=False,

@@ -12,7 +12,7 @@ from ...core.reading import compact, expected, maybe_bool, maybe_str, need_str, 
 from ...core.writing import is_blank, is_plain_text, object_of
 from ...errors import Malformed
 from ...model import Block, Extras, Json, Raw, Reasoning, Signature, Text, ToolCall, ToolResult
-from ...tools.tool_errors import ERROR, MARK, is_marked, mark_error, mark_plain, unmark_error
+from ...tools.tool_errors import unmark_error
 from .parts import (
     INPUT,
     NAME,
@@ -47,7 +47,6 @@ PLAIN_CALL = only("type", "call_id", "name", "arguments")
 PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
-NO_ERROR = "'[tool output]' is written before a text that looks like an error"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
 
@@ -161,31 +160,6 @@ def write_found(d: ResponsesBase, result: ToolResult, found: Raw, w: ItemWriting
     return d.emit(out | {"execution": "client", "tools": found.payload}, result, w.log)
 
 
-def mark_parts(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
-    """There is no flag for a failed tool: its text says so, and another's must not."""
-    content = result.content
-    first = content[0] if content else None
-    if w.same and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
-        return content  # a text with keys of its own is no mark, and is written as it was
-    if not result.is_error:
-        if isinstance(first, Text) and is_marked(first.text):
-            w.moved("tool_result.error", first.at, NO_ERROR)
-            return (replace(first, text=mark_plain(first.text)), *content[1:])
-        return content
-    why = f"{d.name} has no error flag; the text begins with '[tool error]'"
-    w.moved("tool_result.error", result.at, why)
-    if isinstance(first, Text):
-        return (replace(first, text=mark_error(first.text)), *content[1:])
-    return (Text(mark_error(None), at=result.at), *content)
-
-
-def mark_first(part: Json, result: ToolResult, w: ItemWriting) -> None:
-    """A text that now comes first, because what stood before it could not be expressed."""
-    if part.get("type") == INPUT and is_marked(part["text"]):
-        w.moved("tool_result.error", result.at, NO_ERROR)
-        part["text"] = mark_plain(part["text"])
-
-
 def read_arguments(doc: dict[str, Json], key: str, at: str) -> str:
     """The argument text; some clients send an object, and blank means no arguments."""
     value = doc.get(key)
@@ -233,7 +207,6 @@ def write_result(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
     if (
         len(content) == 1
         and (extras is None or d.is_mute(extras))
-        and not result.is_error
         and result.name is None
         and result.cache is None
         and result.kind == "function"
@@ -241,7 +214,7 @@ def write_result(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
     ):
         only = content[0]
         if only.__class__ is Text and only.extras is None and only.cache is None:
-            if not only.citations and not only.text.startswith(MARK):  # the usual shape
+            if not only.citations:  # the usual shape
                 if call_id not in w.ids.staying:
                     call_id = w.result_id(result)
                 return {"type": CALL_OUTPUT, "call_id": call_id, "output": only.text}
@@ -279,12 +252,9 @@ def read_answered(
 
 def write_answered(d: ResponsesBase, result: ToolResult, w: ItemWriting) -> Json:
     """What a tool answered: a string, if that says it all."""
-    content = mark_parts(d, result, w)
-    if (text := bare_text(d, content, w)) is not None:
+    if (text := bare_text(d, result.content, w)) is not None:
         return text
-    parts = write_parts(d, content, w)
-    if parts and not w.same and not isinstance(content[0], Text):
-        mark_first(parts[0], result, w)
+    parts = write_parts(d, result.content, w)
     return parts or ([] if w.same else "")
 
 
