@@ -53,10 +53,9 @@ def documents(dialect: str) -> Iterator[tuple[str, Any]]:
             yield case.facet, case.document
 
 
-@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("dialect", [name for name in dialects.names() if name != "native"])
 def test_each_node_says_where_it_stood(dialect: str) -> None:
-    if dialect == "native":
-        pytest.skip("a tree has no document of its own")
+    """In documents that are not trees themselves."""
     for facet, document in documents(dialect):
         try:
             tree = dialects.get(dialect).read(document, facet)
