@@ -81,6 +81,9 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
         ),
+        "open-responses": frozenset(
+            {"include", "background", "max_tool_calls", "stream_options"}
+        ),
         "router-responses": frozenset(
             {
                 "include", "background", "max_tool_calls", "prompt", "stream_options", "user",
