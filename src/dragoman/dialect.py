@@ -145,6 +145,11 @@ class Dialect:
     """Keys and values of a frame that show a stream to be of this dialect; None is any value."""
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
     """What a server says of the stream before it begins."""
+    keep_alive: ClassVar[bytes] = b""
+    """What a server may send in a silent stream between two frames; clients skip it. Empty:
+    nothing."""
+    takes_comments: ClassVar[bool] = False
+    """Whether clients skip comments in a stream."""
 
     statuses: ClassVar[Mapping[ErrorKind, int]] = {}
     """HTTP statuses of this API for kinds of errors, where others reply with another one."""

@@ -52,6 +52,9 @@ pairs = pytest.mark.parametrize(("door", "upstream"), PAIRS, ids=[">".join(p) fo
 ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 UNMARKED = ("gemini",)
 """APIs whose streams have no last event: they end where the body ends."""
+ALIVE = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "ollama", "cohere",
+         "bedrock-converse")  # fmt: skip
+"""Doors that say in silence that they are alive, each in its own form."""
 PASSED = 64
 """How many kilobytes of a reply may be on the way before a client takes them."""
 
@@ -164,12 +167,14 @@ def test_keep_alive_before_the_first_token(server: Hostile) -> None:
     config = Config(log="none", upstreams={"up": settings}, limits=Limits(keep_alive=0.05))
     reply = good("openai-chat", True)
     with running(Gateway(config)) as url:
-        for door in ("anthropic-messages", "openai-chat", "openai-responses"):
+        for door in ALIVE:
             server.play(Wire((b"", chunked(reply) + chunk(reply.body) + b"0\r\n\r\n")))
             line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
             line.request("POST", path_of(door, True), body_of(door, True))
             response = line.getresponse()
-            first = response.read(10)  # before the upstream has written anything
+            alive = dialects.get(door).keep_alive
+            first = response.read(len(alive))  # before the upstream has written anything
+            assert first == alive
             server.proceed()
             heard = Reply(200, {}, first + response.read())
             line.close()

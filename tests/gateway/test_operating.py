@@ -77,6 +77,7 @@ def test_keys_models_and_rates(guarded: str) -> None:
 
 
 def test_health_is_open_and_metrics_are_for_operators(guarded: str) -> None:
+    assert ask(guarded, authorization="Bearer key-of-op")[0] == 200
     assert fetch(f"{guarded}/healthz") == (200, b"ok\n")
     assert fetch(f"{guarded}/readyz")[0] == 200
     assert fetch(f"{guarded}/metrics")[0] == 401

@@ -137,6 +137,30 @@ def test_a_chat_stream_has_counts_if_asked_for(
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
 
 
+@pytest.mark.parametrize("door", list(TALKS))
+def test_clients_wait_through_silence(door: str) -> None:
+    """What keeps a stream alive is no part of the reply, before its first token and after."""
+    slow = {"text": "Hi.", "calls": [{"name": "look", "arguments": {"city": "Pera"}}], "delay": 0.1}
+    upstream = "anthropic-messages" if door == "openai-chat" else "openai-chat"
+    with (
+        chain(upstream, slow, limits=Limits(keep_alive=0.03)) as (url, _),
+        TALKS[door](url) as talk,
+    ):
+        heard = talk.ask("Hm?", True)
+    assert heard.text == "Hi."
+    assert heard.calls == (("look", {"city": "Pera"}),)
+
+
+def test_a_gemini_array_waits_through_silence() -> None:
+    asked = json.dumps({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}).encode()
+    slow = {"text": "Hi.", "delay": 0.1}
+    with chain("openai-chat", slow, limits=Limits(keep_alive=0.03)) as (url, _):
+        body = post(url, "/v1beta/models/m:streamGenerateContent", asked).body
+    assert body.startswith(b"\n")
+    contents = [frame["candidates"][0]["content"] for frame in json.loads(body)]
+    assert "".join(p["text"] for c in contents for p in c.get("parts", ())) == "Hi."
+
+
 def test_ollama_clients_wait_through_silence() -> None:
     """Each line is a reply to them, so what keeps them waiting is an empty one."""
     slow = {"text": "Hi.", "delay": 0.2}

@@ -10,7 +10,7 @@ import pytest
 
 from ai_sdk import NODE, node
 from dragoman.gateway.ui import request_of
-from dragoman.model import Media, Reasoning, ToolCall, ToolResult
+from dragoman.model import Media, Reasoning, Text, ToolCall, ToolResult
 from gateways import DOORS, chain, post
 
 REPLIES = (
@@ -95,4 +95,25 @@ def test_a_message_with_steps_becomes_turns() -> None:
         {"type": "json", "value": {"c": 14}},
         {"type": "error-text", "value": "Tool call execution denied."},
     ]
-    assert last["content"] == [{"type": "text", "text": "14."}]
+    assert last["content"] == [
+        {"type": "text", "text": "14."},
+        {"type": "data-weather", "data": {}},
+    ]
+
+
+def test_parts_that_are_not_for_the_model_are_reported() -> None:
+    text, data = {"type": "text", "text": "Hi"}, {"type": "data-weather", "data": {"c": 14}}
+    source = {"type": "source-url", "sourceId": "s", "url": "https://example.com"}
+    begun = {"type": "tool-look", "toolCallId": "c1", "state": "input-streaming", "input": {}}
+    messages = [{"role": "user", "parts": [text, data]},
+                {"role": "assistant", "parts": [text, data, source, begun]},
+                {"role": "user", "parts": [text]}]  # fmt: skip
+    body = json.dumps({"model": "m", "stream": False, "messages": messages}).encode()
+    with chain("openai-chat", {"text": "1"}, {"text": "2"}) as (url, model):
+        reply = post(url, "/ui/chat", body, {"x-dragoman-ledger": "full"})
+    assert reply.status == 200, reply.body
+    ledger = json.loads(reply.headers["x-dragoman-ledger"])
+    dropped = [loss["path"] for loss in ledger if loss["path"].startswith("/messages/")]
+    assert dropped == ["/messages/0/content/1", *(f"/messages/1/content/{n}" for n in (1, 2, 3))]
+    heard = [b for message in model.asked[-1].messages for b in message.content]
+    assert [block.text for block in heard if isinstance(block, Text)] == ["Hi"] * len(heard)

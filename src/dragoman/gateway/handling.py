@@ -54,18 +54,6 @@ LEDGER = "x-dragoman-ledger"
 REASONING = "x-dragoman-reasoning"
 LONGEST = 6_000
 """How many bytes the ledger may have in a header."""
-COMMENT = b": keep-alive\n\n"
-ALIVE: dict[str, bytes] = {
-    "anthropic-messages": b'event: ping\ndata: {"type": "ping"}\n\n',
-    "openai-chat": COMMENT,
-    "openai-responses": COMMENT,
-    "vercel-ui": COMMENT,
-    "ollama": b'{"message":{"role":"assistant","content":""},"done":false}\n',
-}
-"""What is sent in silence. Gemini and Bedrock have nothing for it: google-genai parses each line of
-an event stream as JSON."""
-COMMENTS = frozenset(ALIVE) - {"ollama"}
-"""Dialects whose clients take comments."""
 
 
 class Peek(msgspec.Struct):
@@ -249,9 +237,8 @@ class Handling:
     @contextmanager
     def _alive(self, stream: bool) -> Iterator[None]:
         """While a stream is silent, also before it begins, the client hears that it is alive."""
-        alive = ALIVE.get(self.dialect.name)
-        silence = self.gateway.config.limits.keep_alive
-        if not stream or not silence or alive is None:
+        alive, silence = self.dialect.keep_alive, self.gateway.config.limits.keep_alive
+        if not stream or not silence or not alive:
             yield
             return
         beating = asyncio.ensure_future(self._beat(silence, alive))
@@ -266,7 +253,7 @@ class Handling:
         while True:
             await asyncio.sleep(max(self._last + silence - now(), 0.001))
             if now() - self._last >= silence and self._whole:
-                await self._write(alive)
+                await self._write(alive, between=True)
 
     # -- the way back -----------------------------------------------------------------------
 
@@ -400,7 +387,7 @@ class Handling:
         else:
             self._log_contents("replied", flow.document)
             await self._keep_turn(flow.document)
-        if self.dialect.name in COMMENTS and self.seen.losses:
+        if self.dialect.takes_comments and self.seen.losses:
             await self._write(f": {LOSSES}: {self._loss_words()}\n\n".encode())
         await self._end()
 
@@ -422,8 +409,8 @@ class Handling:
 
     # -- what is sent -----------------------------------------------------------------------
 
-    async def _write(self, data: bytes) -> None:
-        """Bytes of a stream."""
+    async def _write(self, data: bytes, *, between: bool = False) -> None:
+        """Bytes of a stream; ``between``: of none of its frames."""
         if not self.started:
             self.started = True
             headers = dict(self.dialect.stream_headers) | {"cache-control": "no-cache"}
@@ -432,12 +419,23 @@ class Handling:
             self.seen.first = time.monotonic()
             await self._start(200, headers | self._loss_headers())
         if self._array is not None:
-            data = self._array.feed(data)
+            data = b"\n" if between else self._array.feed(data)
         if data:
             self.seen.sent += len(data)
             self._last = asyncio.get_running_loop().time()
-            self._whole = data.endswith(b"\n\n" if self.dialect.name in COMMENTS else b"\n")
+            self._whole = between or self._is_between(data)
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    def _is_between(self, data: bytes) -> bool:
+        """Whether a stream stands between two frames after these bytes."""
+        if self._array is not None:
+            return True
+        framing = self.dialect.framing
+        if framing == "sse":
+            return data.endswith((b"\n\n", b"\n\r\n"))
+        # Frames that pass as they are may be cut anywhere; those that are written are whole.
+        converted = self._exchange is not None and self._exchange.is_converted
+        return data.endswith(b"\n") if framing == "ndjson" else converted
 
     async def _end(self) -> None:
         """The end of a stream."""

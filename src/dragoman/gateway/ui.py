@@ -8,7 +8,8 @@ the body (``model``, ``system``, ``tools``, ``temperature``, ...) has the names 
 So the request is read as ``vercel-model``, and places in the ledger are those of its messages.
 
 A part of a call holds its result as well; ``step-start`` divides the turns of one message. Parts of
-the application (``data-*``) and sources are not for the model.
+the application (``data-*``) and sources are not for the model: they are kept as they are, and the
+ledger reports them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def model_messages(message: dict[str, Json], at: str) -> Iterator[Json]:
         texts = [as_str(p.get("text"), at) for p in parts if p.get("type") == "text"]
         yield {"role": "system", "content": "".join(texts)}
     elif role == "user":
-        content = [part_of(part) for part in parts if part.get("type") in ("text", "file")]
+        content = [part_of(p) if p.get("type") in ("text", "file") else p for p in parts]
         yield {"role": "user", "content": content}
     elif role == "assistant":
         for step in steps_of(parts):
@@ -94,6 +95,8 @@ def turn_of(step: list[dict[str, Json]]) -> Iterator[Json]:
             if (output := output_of(part)) is not None:
                 own = content if part.get("providerExecuted") is True else results
                 own.append(result_of(part, output))
+        else:
+            content.append(part)
     if content:
         yield {"role": "assistant", "content": content}
     if results:

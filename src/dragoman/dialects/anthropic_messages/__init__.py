@@ -45,6 +45,8 @@ class AnthropicMessages(Ruled):
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
+    keep_alive: ClassVar[bytes] = b'event: ping\ndata: {"type": "ping"}\n\n'
+    takes_comments = True
     # https://docs.anthropic.com/en/api/overview#authentication. The newest SDK sends a later
     # version and a bearer token; most clients seen in the wild still send these.
     # https://docs.anthropic.com/en/api/claude-on-vertex-ai: the model leaves the body, and the

@@ -20,6 +20,7 @@ from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Dialect, Problem
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
+from ...streams.framing.eventstream import write_frame
 from .._claude import THINKING
 from . import blocks, request, response, tools
 from . import sniff as signs
@@ -100,6 +101,8 @@ class BedrockConverse(Dialect):
     blank = frozenset({"stopSequences", "serverToolUsage"})
     framing = "eventstream"
     model_key = "modelId"
+    # An event that the API does not describe: AWS's SDKs pass over it.
+    keep_alive: ClassVar[bytes] = write_frame("ping", b"{}")
     # botocore's service model: Converse and ConverseStream; a Bedrock API key is a bearer token.
     endpoints: ClassVar[tuple[Endpoint, ...]] = (
         Endpoint(

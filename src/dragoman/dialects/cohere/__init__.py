@@ -84,6 +84,8 @@ class Cohere(Ruled):
         result_names=False,
     )
     stream_signs = (("type", "message-start"), ("type", "content-start"))
+    keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
+    takes_comments = True
     # cohere (PyPI), client.py
     endpoints: ClassVar[tuple[Endpoint, ...]] = (
         Endpoint(

@@ -128,6 +128,8 @@ class Gemini(Ruled):
     windows = False  # a result is named after its call, and paired with it
     blank = frozenset({"labels", "stopSequences", "stop_sequences"})
     framings = "either"  # events with alt=sse, and an array without
+    # google-genai takes a comment for JSON; an empty line ends an event that has no data.
+    keep_alive: ClassVar[bytes] = b"\n"
     # google-genai, _api_client.py and _transformers.py: t_model. The SDK asks for the version "v1",
     # the reference and most examples for "v1beta", which has every field.
     endpoints: ClassVar[tuple[Endpoint, ...]] = (

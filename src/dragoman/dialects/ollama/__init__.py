@@ -69,6 +69,8 @@ class Ollama(Dialect):
     blank = frozenset({"format"})
     windows = False  # a result is named after its call
     framing = "ndjson"
+    # Each line is a reply to its clients, so an empty one.
+    keep_alive: ClassVar[bytes] = b'{"message":{"role":"assistant","content":""},"done":false}\n'
     # ollama (PyPI), _client.py. "stream: if false the response will be returned as a single
     # response object, rather than a stream of objects": so a stream is the default.
     endpoints: ClassVar[tuple[Endpoint, ...]] = (

@@ -103,6 +103,8 @@ class OpenAIChat(Ruled):
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     stream_signs = (("object", "chat.completion.chunk"),)
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
+    keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
+    takes_comments = True
     # https://platform.openai.com/docs/api-reference/authentication
     endpoints: ClassVar[tuple[Endpoint, ...]] = (
         Endpoint(

@@ -22,6 +22,8 @@ class ResponsesBase(Dialect):
     blank = frozenset(
         {"annotations", "logprobs", "include", "instructions", "metadata", "encrypted_content"}
     )
+    keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
+    takes_comments = True
     names_calls: ClassVar[bool] = True
     """Whether a call of a response has an id of its own, beside the one that pairs it."""
     annotates: ClassVar[bool] = True

@@ -53,6 +53,8 @@ class VercelUI(Dialect):
         candidates=1,
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.created"},
     )
+    keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
+    takes_comments = True
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",
         "x-vercel-ai-ui-message-stream": "v1",
