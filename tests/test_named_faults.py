@@ -308,3 +308,16 @@ def test_closing_after_the_end_adds_nothing(target: str) -> None:
     transcoder.close()
     assert transcoder.close() == b""
     assert transcoder.feed(b"") == b""
+
+
+@pytest.mark.parametrize("payload", [5, None, [], "x", True], ids=repr)
+@pytest.mark.parametrize("target", dialects.names())
+def test_a_raw_block_is_an_object(target: str, payload: object) -> None:
+    """Writers look into what they put back: a number there ended in a TypeError."""
+    for role in ("user", "assistant"):
+        content = [{"block": "raw", "dialect": target, "payload": payload}]
+        tree = {"model": "m", "messages": [{"role": role, "content": content}]}
+        document = {"dragoman": 1, "facet": "request", "tree": tree}
+        with pytest.raises(dragoman.Malformed) as raised:
+            dragoman.convert(document, source="native", target=target)
+        assert raised.value.at == "/tree/messages/0/content/0/payload"

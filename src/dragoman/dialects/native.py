@@ -22,7 +22,7 @@ from ..core.walk import placed, unplaced
 from ..dialect import FACETS, Dialect
 from ..errors import DragomanError, Malformed
 from ..ledger import Ledger
-from ..model import Json, Original, Root, Tree
+from ..model import Json, Original, Raw, Root, Tree
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
@@ -62,6 +62,7 @@ class Native(Dialect):
             if isinstance(root, Root) and root.original is not None:
                 raise Malformed("object contains unknown field original", f"/tree{at}")
         located: Any = placed(tree, "/tree")
+        verify_payloads(located)
         if "source" in doc:
             if located.dialect is None:
                 raise Malformed("a source needs the dialect of its tree", "/source")
@@ -102,6 +103,14 @@ class Native(Dialect):
             facet = doc.get("facet")
             if isinstance(facet, str) and facet in FACETS:
                 yield facet, 1.0, ("the keys 'dragoman' and 'facet'",)
+
+
+def verify_payloads(tree: Any) -> None:
+    """What stands in a turn is an object in every dialect, named by the tree or not."""
+    for turn in (*getattr(tree, "messages", ()), *getattr(tree, "candidates", ())):
+        for block in turn.content:
+            if isinstance(block, Raw):
+                as_dict(block.payload, f"{block.at}/payload")
 
 
 def is_spelled(tree: Tree, doc: Json) -> bool:
