@@ -314,10 +314,15 @@ def test_closing_after_the_end_adds_nothing(target: str) -> None:
 @pytest.mark.parametrize("target", dialects.names())
 def test_a_raw_block_is_an_object(target: str, payload: object) -> None:
     """Writers look into what they put back: a number there ended in a TypeError."""
+    content = [{"block": "raw", "dialect": target, "payload": payload}]
     for role in ("user", "assistant"):
-        content = [{"block": "raw", "dialect": target, "payload": payload}]
         tree = {"model": "m", "messages": [{"role": role, "content": content}]}
         document = {"dragoman": 1, "facet": "request", "tree": tree}
         with pytest.raises(dragoman.Malformed) as raised:
             dragoman.convert(document, source="native", target=target)
         assert raised.value.at == "/tree/messages/0/content/0/payload"
+    candidate = {"message": {"role": "assistant", "content": content}}
+    reply = {"id": None, "model": None, "candidates": [candidate]}
+    with pytest.raises(dragoman.Malformed) as raised:
+        dialects.get("native").read({"dragoman": 1, "facet": "response", "tree": reply}, "response")
+    assert raised.value.at == "/tree/candidates/0/message/content/0/payload"

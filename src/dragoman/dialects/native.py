@@ -22,7 +22,7 @@ from ..core.walk import placed, unplaced
 from ..dialect import FACETS, Dialect
 from ..errors import DragomanError, Malformed
 from ..ledger import Ledger
-from ..model import Json, Original, Raw, Root, Tree
+from ..model import History, Json, Message, Original, Raw, Request, Response, Root, Tree
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
@@ -105,9 +105,14 @@ class Native(Dialect):
                 yield facet, 1.0, ("the keys 'dragoman' and 'facet'",)
 
 
-def verify_payloads(tree: Any) -> None:
+def verify_payloads(tree: Tree) -> None:
     """What stands in a turn is an object in every dialect, named by the tree or not."""
-    for turn in (*getattr(tree, "messages", ()), *getattr(tree, "candidates", ())):
+    turns: tuple[Message, ...] = ()
+    if isinstance(tree, Request | History):
+        turns = tree.messages
+    elif isinstance(tree, Response):
+        turns = tuple([candidate.message for candidate in tree.candidates])
+    for turn in turns:
         for block in turn.content:
             if isinstance(block, Raw):
                 as_dict(block.payload, f"{block.at}/payload")
