@@ -38,9 +38,10 @@ from ...model import (
     Source,
     Text,
 )
-from ...streams.base import Keys, Received, StreamReader, is_complete
+from ...streams.base import StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received, is_complete
 from . import assistant, gateways, parts, response, signing
 from .assistant import THINKING_KEYS
 from .gateways import BLOCKS

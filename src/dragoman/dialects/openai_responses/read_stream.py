@@ -21,7 +21,7 @@ from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dic
 from ...core.walk import rebuild
 from ...errors import Malformed
 from ...model import Block, Json, Reasoning, Response, Text
-from ...streams.base import Keys, Received, StreamReader
+from ...streams.base import StreamReader
 from ...streams.events import (
     Cite,
     Close,
@@ -36,6 +36,7 @@ from ...streams.events import (
     hollow,
 )
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received
 from . import items, response
 from .parts import OUTPUT, read_citation, read_parts
 
