@@ -20,7 +20,8 @@ from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
 from ...streams.received import Received
 from ...streams.splicing import Splice, silent
 from ..openai_chat import assistant as chat_assistant
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.choices import Speaker
+from ..openai_chat.read_stream import ChatReader
 from ..openai_chat.write_stream import ChatVoice, ChatWriter
 from . import parts
 from .parts import is_bare_text
