@@ -83,7 +83,7 @@ def convert(
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
     if source is None or dialects.get(source).lines:
-        doc = as_one(doc, source, limit)
+        doc = _as_one(doc, source, limit)
     halves: Whole | None = None
     try:
         value = load(doc, limit)
@@ -322,7 +322,7 @@ def _convert_stream(
     return Result(written, transcoder.losses)
 
 
-def as_one(doc: Json | bytes, source: str | None, limit: int | None) -> Json | bytes:
+def _as_one(doc: Json | bytes, source: str | None, limit: int | None) -> Json | bytes:
     """The bytes of a file of JSON lines as one JSON text: the list of their values.
 
     Where no ``source`` is named, the lines must be those of a dialect that has such files.

@@ -16,9 +16,9 @@ MARGIN = 0.01
 """Two guesses closer than this are tied."""
 BEGINNINGS = {b"{": "ndjson", b"[": "array", b"\0": "eventstream"}
 """The first byte of a stream -> its framing; the length of a binary frame begins with a zero."""
-SIGNIFICANT = 16
+_SIGNIFICANT = 16
 """How many lines of a file of JSON lines are looked at."""
-LINE_KEYS = frozenset({"type", "kind", "sessionId", "payload"})
+_LINE_KEYS = frozenset({"type", "kind", "sessionId", "payload"})
 """Of these, one is in each line of the sessions that are files of lines."""
 FRAMES = 8
 """How many frames of a stream are read."""
@@ -81,7 +81,7 @@ def begins_lines(data: bytes) -> bool:
     """Whether some lines are the beginning of a file of JSON lines that is one document."""
     values = parse_leniently(lines.as_list(data))
     first = next((value for value in values if value.__class__ is dict), {})
-    if LINE_KEYS.isdisjoint(first):  # as with most files; no dialect is loaded for them
+    if _LINE_KEYS.isdisjoint(first):  # as with most files; no dialect is loaded for them
         return False
     found = weigh(values)
     return bool(found) and dialects.get(found[0].dialect).lines
@@ -90,7 +90,7 @@ def begins_lines(data: bytes) -> bool:
 def _beginning(data: bytes) -> bytes:
     """So many lines as tell what the others are."""
     end = -1
-    for _ in range(SIGNIFICANT):
+    for _ in range(_SIGNIFICANT):
         end = data.find(b"\n", end + 1)
         if end < 0:
             return data

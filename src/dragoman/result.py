@@ -82,7 +82,7 @@ class Result:
         """The document as compact JSON, a line for each value where it is a file of lines; a
         stream as it is."""
         if self._written.__class__ is bytes:
-            return self._written  # type: ignore[no-any-return]
+            return self._written
         return json_lines.join(self._written) if self._lines else encode(self._written)
 
     def __repr__(self) -> str:
