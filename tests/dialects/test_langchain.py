@@ -38,7 +38,10 @@ HISTORIES = [
 ]
 OTHERS = [d for d in HISTORIES if not d.dialect.startswith("langchain") and not d.degraded]
 OWN = [d for d in HISTORIES if d.dialect.startswith("langchain")]
-names = {"ids": lambda document: document.name}
+
+
+def name_of(document: Document) -> str:
+    return document.name
 
 
 def loaded(doc: Any) -> list[BaseMessage]:
@@ -48,10 +51,11 @@ def loaded(doc: Any) -> list[BaseMessage]:
             warnings.simplefilter("ignore")
             found: list[BaseMessage] = load(doc, allowed_objects="messages")
         return found
-    return messages_from_dict(doc)
+    read: list[BaseMessage] = messages_from_dict(doc)
+    return read
 
 
-@pytest.mark.parametrize("document", OTHERS, **names)
+@pytest.mark.parametrize("document", OTHERS, ids=name_of)
 def test_the_library_loads_what_is_written_and_dumps_the_same(document: Document) -> None:
     history = testing.converted(document, "langchain").document
     messages = messages_from_dict(history)
@@ -63,7 +67,7 @@ def test_the_library_loads_what_is_written_and_dumps_the_same(document: Document
         assert message.content_blocks == twin.content_blocks
 
 
-@pytest.mark.parametrize("document", OTHERS, **names)
+@pytest.mark.parametrize("document", OTHERS, ids=name_of)
 def test_the_library_finds_the_same_texts_and_calls(document: Document) -> None:
     tree = dialects.get(document.dialect).read(document.body, "messages")
     assert isinstance(tree, History)
@@ -89,7 +93,7 @@ REPEATED: frozenset[str] = frozenset()
 """Documents in which several calls have one id, of which the library shows one."""
 
 
-@pytest.mark.parametrize("document", OWN, **names)
+@pytest.mark.parametrize("document", OWN, ids=name_of)
 def test_the_library_takes_the_documents_of_the_corpus(document: Document) -> None:
     """Also those in an older form: the library and we understand the same."""
     doc = document.body

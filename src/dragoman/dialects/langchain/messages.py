@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...core.reading import as_dict, expected, maybe_str, need_str
+from ...core.reading import as_dict, expected, maybe_str, need_str, only
 from ...core.turns import split_results
 from ...core.writing import Writing, is_plain_text, is_whole, object_of
 from ...errors import Malformed
@@ -57,6 +57,7 @@ SIGNED = "__gemini_function_call_thought_signatures__"
 LEGACY = "tool_calls"
 """The calls as the Chat Completions API has them, beside those of LangChain."""
 VERSION = "v1"
+PLAIN = only("name", "arguments")
 
 KEYS = frozenset({"content", "type", "name"})
 METADATA = "response_metadata"
@@ -228,17 +229,27 @@ def read_calls(
         elif [(call.id, call.name) for call in found] == [(c.id, c.name) for c in legacy]:
             taken.append(LEGACY)  # the same once more, in the words of the model
             found = [replace(call, arguments=written[call.id].arguments) for call in found]
-    function = extra.get("function_call")
-    if not found and function.__class__ is dict and function.get("name").__class__ is str:
+    if not found and (call := read_function(extra.get("function_call"), at)) is not None:
         taken.append("function_call")
-        arguments = function.get("arguments")
-        text = arguments if arguments.__class__ is str else ""
-        found = [ToolCall(None, function["name"], text, at=f"{at}/additional_kwargs/function_call")]
+        found = [call]
     signatures = extra.get(SIGNED)
-    if signatures.__class__ is dict and all(s.__class__ is str for s in signatures.values()):
+    if (
+        signatures.__class__ is dict
+        and signatures.keys() <= {call.id for call in found}
+        and all(data.__class__ is str for data in signatures.values())
+    ):
         taken.append(SIGNED)
         found = [signed(d, call, signatures.get(call.id or "")) for call in found]
     return found
+
+
+def read_function(doc: Json, at: str) -> ToolCall | None:
+    """The one call that OpenAI's API had before there were several; it has no id."""
+    if doc.__class__ is not dict or not PLAIN(doc) or doc.get("name").__class__ is not str:
+        return None
+    arguments = doc.get("arguments")
+    text = arguments if arguments.__class__ is str else ""
+    return ToolCall(None, doc["name"], text, at=f"{at}/additional_kwargs/function_call")
 
 
 def signed(d: LangChain, call: ToolCall, data: str | None) -> ToolCall:
@@ -270,7 +281,7 @@ def read_legacy(d: LangChain, extra: dict[str, Json], at: str) -> list[ToolCall]
         if function.__class__ is not dict or not doc.keys() <= {"id", "type", "function", "index"}:
             return None
         name, arguments = function.get("name"), function.get("arguments")
-        if name.__class__ is not str or arguments.__class__ is not str:
+        if name.__class__ is not str or arguments.__class__ is not str or not PLAIN(function):
             return None
         call_id = doc.get("id") if doc.get("id").__class__ is str else None
         where = f"{at}/additional_kwargs/{LEGACY}/{index}"
@@ -322,7 +333,7 @@ def write_history(d: LangChain, messages: Sequence[Message], w: Writing) -> list
 
 def write_message(d: LangChain, message: Message, w: Writing) -> dict[str, Json]:
     first = message.content[0] if len(message.content) == 1 else None
-    if isinstance(first, Raw) and first.code == WHOLE and d.is_same(first.dialect):
+    if isinstance(first, Raw) and first.code == WHOLE and d.knows(first.dialect):
         return as_dict(first.payload, first.at)
     if message.role == "tool":
         if not isinstance(first, ToolResult):
