@@ -33,7 +33,7 @@ def weigh(e: Evidence, message: dict[str, Json]) -> None:
     elif known and message.get("data").__class__ is dict and "content" in message["data"]:
         e.speaks_for("a message with 'type' and 'data'", 0.95)
     elif known and "content" in message and "role" not in message:
-        e.speaks_for("a message whose 'type' says who speaks", 0.9 if kind in OWN else 0.4)
+        e.speaks_for("a message with 'type' and 'content'", 0.9 if kind in OWN else 0.4)
     elif "role" in message and kind != "chat":
         e.speaks_against("a message with 'role'", 0.9)
     else:
