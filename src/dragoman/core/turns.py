@@ -192,7 +192,7 @@ def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
     if tree.type is None and tree.kind == "other":
         log.invented("error.type", tree.at, f"the error has no type; {word!r} is written")
     else:
-        why = f"the target has no type {tree.type or tree.kind!r}; {word!r} is written"
+        why = f"{log.target} has no error type {tree.type or tree.kind!r}; {word!r} is written"
         log.approximated("error.type", tree.at, why)
 
 

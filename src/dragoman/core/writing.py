@@ -93,9 +93,10 @@ class Names(Struct, eq=False):
             self.made.add(given)
         if self.what == "tool.name":
             log.tool_names[given] = log.tool_names.get(name, (None, name))
-        why = f"{name!r} is not a legal identifier of the target; renamed to {given!r}"
+        target = log.target or "the target"
+        why = f"{name!r} is not a legal identifier in {target}; renamed to {given!r}"
         if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
-            why = "the user id is not legal in the target; its start and a digest of it are written"
+            why = f"the user id is not legal in {target}; its start and a digest of it are written"
         elif self.fits(name):
             why = f"{name!r} is already used; renamed to {given!r}"
         log.renamed(self.what, at, why)
@@ -499,7 +500,7 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     """What is written about a medium, where nothing can be expressed about such things."""
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
-            log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
+            log.dropped(f"media.{key}", block.at, f"{what} no {key} in {log.target}")
 
 
 def note_joined(block: Block, to: Dialect, w: Writing) -> None:

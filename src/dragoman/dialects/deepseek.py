@@ -157,7 +157,7 @@ def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
         return replace(tree, params=replace(tree.params, thinking=off))
     if thinking.mode == "off":
         return tree
-    why = "thinking and a forced tool call exclude each other; the model may choose"
+    why = "deepseek takes no forced tool call with thinking enabled; the model may choose"
     log.approximated("tool_choice", choice.at, why)
     return replace(tree, tool_choice=replace(choice, mode="auto", name=None, kind="function"))
 
