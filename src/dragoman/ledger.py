@@ -127,6 +127,9 @@ CODES: dict[str, str] = {
     "error.code": "the code of an error",
     "error.param": "the parameter that an error names",
     "error.request_id": "the id of a failed request",
+    "container.id": "the id of a record in a batch file",
+    "container.field": "a field of a record that only its own kind of file has",
+    "http.header": "headers of a recorded request or response",
     "capsule": "what a capsule holds for a part of the document that has changed",
 }
 
