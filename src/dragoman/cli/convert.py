@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ from .wrapped import View
 if TYPE_CHECKING:
     from ..streams.transcoder import Transcoder
 
+URL = re.compile(r"https?://[^/\s]")
+
 
 @make_command(
     "convert",
@@ -56,6 +59,11 @@ if TYPE_CHECKING:
     "--documents",
     is_flag=True,
     help="Write the documents of a container instead of the container.",
+)
+@click.option(
+    "--url",
+    metavar="BASE",
+    help="The address of the target's API in a capture; default: the vendor's.",
 )
 @options.output_options
 @options.append_option
@@ -86,7 +94,7 @@ def command(files: tuple[str, ...], **settings: Any) -> int:
 
     The result is written to standard output, the ledger of losses to standard error. JSON, JSON
     Lines and streams are recognised by file name and content. With JSON Lines or several files,
-    documents that fail are reported and omitted (exit 4), and the others are converted. Recordings
+    documents that fail are reported and omitted (exit 4), and the others are converted. Captures
     of HTTP (HAR, cassettes, mitmproxy) and batch files keep their shape, unless --documents or
     --facet takes the documents out.
     """
@@ -106,6 +114,7 @@ class Conversion:
         lines: bool | None,
         at: tuple[str, ...],
         documents: bool,
+        url: str | None,
         output: str | None,
         in_place: bool,
         append: bool,
@@ -141,6 +150,9 @@ class Conversion:
             hint = "dragoman migrate --at POINTER keeps the rest of the file"
             raise usage("--in-place replaces the whole file and cannot be combined with --at", hint)
         self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
+        self.url = url
+        if url is not None and not URL.match(url):
+            raise usage(f"--url {terminal.clean(url)} is not an address", "--url https://HOST/PATH")
         self.keeps = not documents and facet is None and not at
         """Whether containers keep their shape, where the target has one."""
         whole = self.keeps and containers.is_addressed(target)
@@ -257,11 +269,11 @@ class Conversion:
         made: containers.Rewritten | None = None
         with self.batch.attempt(Document(input, b""), counts=False):
             if self.capsules.used:
-                raise usage("a recording has no capsule", "--documents writes its documents")
+                raise usage("a capture of HTTP has no capsule", "--documents writes its documents")
             if self.settings:
                 raise usage("--set applies to documents", "--documents writes them")
             if self.several and self.plan.together:
-                raise usage("several recordings cannot be written to one output", "-o DIR/")
+                raise usage("several captures cannot be written to one output", "-o DIR/")
             try:
                 made = containers.rewrite(whole, self.target, self.options())
             except containers.NoCall as problem:
@@ -288,7 +300,14 @@ class Conversion:
 
     def options(self) -> containers.Options:
         return containers.Options(
-            self.model, self.models, self.now, self.ids, self.fail_on, self.source, limit()
+            self.model,
+            self.models,
+            self.now,
+            self.ids,
+            self.fail_on,
+            self.source,
+            limit(),
+            self.url,
         )
 
     def is_line(self, document: Document, form: Form) -> bool:

@@ -78,7 +78,7 @@ def unpacked(document: Document, view: View) -> Iterator[Document]:
             yield from opened(document, part, view)
         return
     if containers.kind_of(value) is None:
-        what = f"no conversation that dragoman knows in this {coding.upper()}"
+        what = f"no conversation that dragoman knows in this {containers.CODINGS[coding]}"
         raise Nothing(what, USAGE, where=document.name, hint="--at POINTER names its place")
     yield from opened(document, Part("", value), view)
 
@@ -102,9 +102,7 @@ def opened(document: Document, part: Part, view: View) -> Iterator[Document]:
         yield document
 
 
-def shown(
-    document: Document, record: containers.Found, at: str, view: View
-) -> Iterator[Document]:
+def shown(document: Document, record: containers.Found, at: str, view: View) -> Iterator[Document]:
     """What of a record is meant: its documents each for itself, one of them, or joined."""
     label = at + record.at
     if record.problem is not None:
@@ -118,7 +116,7 @@ def shown(
         from .joining import joined
 
         try:
-            yield joined(*inner)
+            yield joined(inner[0], inner[1])
         except (DragomanError, Fault) as problem:
             yield failed(document, problem, "", label)
     else:

@@ -1,4 +1,4 @@
-"""Files around documents: recordings of HTTP, batch files, exports, columns of tables.
+"""Files around documents: captures of HTTP, batch files, exports, columns of tables.
 
 >>> from dragoman import containers
 >>> line = b'{"custom_id": "a", "params": {"model": "m", "max_tokens": 9, "messages": []}}'
@@ -38,6 +38,8 @@ SUFFIXES: dict[str, Coding] = {
     ".dump": "flows",
 }
 """What the names of files end in that are not JSON."""
+
+CODINGS: dict[Coding, str] = {"json": "JSON", "yaml": "YAML", "flows": "dump of mitmproxy"}
 
 
 class Whole(NamedTuple):
@@ -242,6 +244,7 @@ def convert(
     ids: Callable[[str], str] | None = None,
     fail_on: Iterable[str] = (),
     limit: int | None = LIMIT,
+    url: str | None = None,
 ) -> Rewritten:
     """A container in another dialect, in the same shape.
 
@@ -249,7 +252,8 @@ def convert(
     been asked: addresses, headers, requests, responses, errors and streams are the target's, keys
     are replaced by ``REDACTED``, and what is no call of a model stays. A batch file becomes one of
     the target's vendor, with its ids. ``model`` is the model that requests name in the target;
-    ``now`` is used where a record has no date of its own. A record that cannot be converted is in
+    ``now`` is used where a record has no date of its own; ``url`` is the address of the
+    target's API, where it is not the vendor's usual one. A record that cannot be converted is in
     ``problems``; in a recording it stays as it is, in a batch file it is left out.
 
     In the same dialect, nothing changes and the bytes are the same.
@@ -257,7 +261,7 @@ def convert(
     writer = dialects.get(target)
     options = Options(
         model, models, now, ids, (fail_on,) if isinstance(fail_on, str) else tuple(fail_on),
-        None if source is None else dialects.get(source).name, limit,
+        None if source is None else dialects.get(source).name, limit, url,
     )  # fmt: skip
     if limit is not None and len(data) > limit:
         raise Malformed(f"a file of more than {limit:,} bytes")
@@ -269,6 +273,8 @@ def convert(
             raise
     if whole is not None and whole.kind.is_recording:
         return rewrite(whole, writer.name, options)
+    if (coding := coding_of(data, name)) is not None:
+        raise Malformed(f"no capture of HTTP that dragoman knows in this {CODINGS[coding]}")
     return _batches.convert(data, whole and whole.value, writer.name, options)
 
 
@@ -288,6 +294,8 @@ def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
                 if call.problem:
                     raise Malformed(call.problem, call.at)
                 found = _recorded.converted(call, writer, options)
+                if whole.coding == "json" and not kind.holds_bytes:
+                    refuse_bytes(found.call, writer.name)
                 records[index] = Record(call.at, None, found.source, found.losses)
                 if found.source != writer.name or options.model is not None:
                     new, is_changed = found.call, True
@@ -307,6 +315,16 @@ def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
     return Rewritten(dump(whole, changed), tuple(records.values()))
 
 
+def refuse_bytes(call: _wire.Call, target: str) -> None:
+    """A body that is no text has no place in some recordings."""
+    try:
+        if call.reply is not None:
+            call.reply.data.decode()
+    except UnicodeDecodeError:
+        why = f"a stream of {target} is binary, and a cassette in JSON holds text; use YAML"
+        raise Unsupported(why) from None
+
+
 def dump(whole: Whole, changed: set[int]) -> bytes:
     """The bytes of a recording whose value has been changed at some records."""
     match whole.coding:
@@ -322,6 +340,7 @@ def dump(whole: Whole, changed: set[int]) -> bytes:
 
 
 __all__ = [
+    "CODINGS",
     "Container",
     "Document",
     "Found",

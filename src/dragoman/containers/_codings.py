@@ -131,9 +131,9 @@ def unshared(value: Json, room: int, depth: int = DEEPEST) -> Json:
         if value.__class__ is dict or value.__class__ is list:
             if not depth:
                 raise Malformed("nested too deeply")
-            if value.__class__ is list:
+            if isinstance(value, list):
                 return [copied(item, depth - 1) for item in value]
-            return {key: copied(item, depth - 1) for key, item in value.items()}
+            return {key: copied(item, depth - 1) for key, item in dict(value).items()}
         if value.__class__ in (str, bytes):
             left[0] -= len(value)
         elif value.__class__ not in (int, float, bool, type(None)):

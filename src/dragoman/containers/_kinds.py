@@ -70,6 +70,9 @@ class Recording(Container):
     is_sparse: ClassVar[bool] = True
     """Whether it has all traffic, of which only some are calls of models."""
 
+    holds_bytes: ClassVar[bool] = True
+    """Whether a body that is no text can be written where the file is JSON."""
+
     def calls(self, value: Json) -> Iterator[Call]:
         """All calls, in their order; one that is damaged has a ``problem``."""
         raise NotImplementedError

@@ -36,7 +36,7 @@ KEPT_OF_REPLIES = frozenset(
 # What says how long or how packed the old body was, or who sent it: written anew, or not at all.
 RENEWED = frozenset({"content-length", "content-encoding", "content-md5", "user-agent"})
 SETTINGS = {"region": "us-east-1", "location": "us-central1"}
-"""What stands in braces in a vendor's address, where that is the same for everybody to test with."""
+"""What is written for what stands in braces in a vendor's address."""
 
 
 class Options(NamedTuple):
@@ -49,6 +49,8 @@ class Options(NamedTuple):
     fail_on: tuple[str, ...] = ()
     source: str | None = None
     limit: int | None = _wire.LIMIT
+    url: str | None = None
+    """the address of the target's API, where it is not the vendor's usual one"""
 
 
 class Converted(NamedTuple):
@@ -98,7 +100,7 @@ def _request(
 ) -> tuple[Sent, tuple[Loss, ...]]:
     row = address_of(target)
     if row is None:
-        raise Unsupported(f"{target.name} has no address, so there is no recording of it")
+        raise Unsupported(f"{target.name} has no address, so no capture can be written for it")
     value = document.value
     streams = bool(document.asks_stream) or (
         dialects.get(source).endpoints[0].stream_path is None and _asks_stream(value, source)
@@ -122,7 +124,8 @@ def _request(
     model = written.get(target.model_key)
     body = row.body(written, streams, target.model_key)
     path, query = row.route(model if isinstance(model, str) else None, streams)
-    url = Place(start_of(row)).at(path, query)
+    base = Place(start_of(row)) if options.url is None else row.place(options.url)
+    url = base.at(path, query)
     data = encode(body)
     headers, noted = _sent_headers(sent, url, len(data), row, source, target)
     losses = (*document.notes, *located(found, document.place), *noted)
@@ -197,9 +200,10 @@ def _reply(
     place = reply.at.__add__
     status, streamed = reply.status, False
     notes: tuple[Loss, ...] = ()
+    found: tuple[Loss, ...] = ()
     try:
         if not reply.data.strip():
-            data, found = reply.data, ()
+            data = reply.data
         elif not _wire.is_json(reply.data):
             if reply.status >= 400:  # a page of a proxy
                 text = " ".join(reply.data.decode("utf-8", "replace").split())[:300]
@@ -320,5 +324,3 @@ def guarded(call: Call) -> Call:
     if reply is not None:
         reply = reply._replace(headers=_wire.masked(reply.headers))
     return call._replace(sent=sent, reply=reply)
-
-

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from .. import dialects
 from ..core import duplicates
@@ -57,6 +57,8 @@ SECRET_QUERY = re.compile(
     r"^(?:key|api[-_]?key|auth|code|sig|.*(?:token|secret|signature|credential|password))$",
     re.IGNORECASE,
 )
+
+PASSWORD = re.compile(r"^([a-z]+://)[^/?#@]*@")
 
 
 class NoCall(Unsupported):
@@ -157,14 +159,16 @@ def chat_hosts() -> tuple[tuple[str, str], ...]:
 
 
 def masked_url(url: str) -> str:
-    """An address without the keys in its query."""
-    parts = urlsplit(url)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    if not any(SECRET_QUERY.search(key) for key, _ in pairs) and "@" not in parts.netloc:
-        return url
-    shown = [(key, PLACEHOLDER if SECRET_QUERY.search(key) else value) for key, value in pairs]
-    netloc = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(query=urlencode(shown), netloc=netloc))
+    """An address without the keys in its query, and without a password before its host."""
+    url = PASSWORD.sub(r"\1", url)
+    head, mark, query = url.partition("?")
+    query, fragment_mark, fragment = query.partition("#")
+    pairs = [part.partition("=") for part in query.split("&")]
+    shown = [
+        f"{key}={PLACEHOLDER}" if sign and SECRET_QUERY.search(unquote(key)) else key + sign + value
+        for key, sign, value in pairs
+    ]
+    return f"{head}{mark}{'&'.join(shown)}{fragment_mark}{fragment}"
 
 
 def masked(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from ..ledger import Loss
 from ..model import Json
@@ -93,7 +93,7 @@ def put_request(request: dict[str, Any], old: Sent, new: Sent) -> None:
     if new.url != old.url:
         request["url"] = new.url
         if "queryString" in request:
-            query = parse_qsl(urlsplit(new.url).query, keep_blank_values=True)
+            query = parse_qsl(new.url.partition("?")[2], keep_blank_values=True)
             request["queryString"] = [{"name": k, "value": v} for k, v in query]
     if new.headers != old.headers:
         request["headers"] = [{"name": k, "value": v} for k, v in new.headers]

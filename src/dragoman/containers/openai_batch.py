@@ -30,9 +30,7 @@ SPELLED = {"expired": "batch_expired", "canceled": "batch_cancelled"}
 WITHOUT_URL = frozenset({"mistral"})
 # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/batch
 URLS = {"azure-openai": "/chat/completions", "openai-responses": "/v1/responses"}
-VENDORS = frozenset(
-    {"openai-chat", "openai-responses", "azure-openai", "groq", "mistral"}
-)
+VENDORS = frozenset({"openai-chat", "openai-responses", "azure-openai", "groq", "mistral"})
 
 
 class OpenAIBatch(Records):
@@ -98,9 +96,7 @@ def _result(value: dict[str, Json], id: str | None) -> Line:
         status = status if status.__class__ is int else 200
         body, at = response["body"], "/response/body"
         kind: LineKind = "error" if status >= 400 else "response"
-        return Line(
-            id, kind, body, _dialect(body, kind), at, "/custom_id", status, (*rest, *inner)
-        )
+        return Line(id, kind, body, _dialect(body, kind), at, "/custom_id", status, (*rest, *inner))
     code = error.get("code") if error.__class__ is dict else None
     kind = CODES.get(code, "error") if code.__class__ is str else "error"
     if kind != "error":

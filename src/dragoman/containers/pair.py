@@ -26,8 +26,7 @@ class Pair(Recording):
             value.__class__ is dict
             and value.get("request").__class__ is dict
             and (
-                "response" in value
-                or ("status" in value and ("body" in value or "text" in value))
+                "response" in value or ("status" in value and ("body" in value or "text" in value))
             )
         )
 

@@ -15,7 +15,7 @@ from .har import Har
 
 class Polly(Har):
     name = "polly"
-    title = "A recording of Polly.JS"
+    title = "A cassette of Polly.JS"
     spec = "https://netflix.github.io/pollyjs/#/configuration?id=matchrequestsby"
     signs = ((b"_recordingName", b'"entries"'),)
     rank = 1
@@ -29,7 +29,7 @@ class Polly(Har):
         if new.sent.data is not old.sent.data and "_id" in entry:
             # The checksum is of method, URL, headers and body as the client will send them.
             why = (
-                "Polly finds a recording by a checksum of its request, which only Polly can "
+                "Polly finds a response by a checksum of its request, which only Polly can "
                 "compute; the old one is kept"
             )
             yield Loss("approximated", "container.field", f"{new.at}/_id", why)

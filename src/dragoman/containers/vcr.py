@@ -31,8 +31,9 @@ class Vcr(Recording):
     title = "A cassette of vcrpy"
     spec = "https://vcrpy.readthedocs.io/"
     codings: ClassVar[tuple[Coding, ...]] = ("yaml", "json")
-    signs = ((b"interactions", b"request", b"response"),)
+    signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b"interactions", b"request", b"response"),)
     rank = 1
+    holds_bytes = False  # "use a different serializer (like the yaml serializer)"
     key: ClassVar[str] = "interactions"
 
     def claims(self, value: Json) -> bool:
