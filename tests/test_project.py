@@ -45,6 +45,7 @@ LAYERS = [
         "core/endpoint",
         "core/statuses",
         "core/surrogates",
+        "core/lines",
         "streams/events",
         "streams/framing",
         "streams/splicing",

@@ -487,13 +487,13 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Join results by the new id: `--report` lists each of them with its line.",
     ),
     "container.field": (
-        "A file around documents (a batch, a capture of HTTP) has a field beside them that only files of "
-        "its own kind have, or that only the program that wrote it can compute.",
+        "A file around documents (a batch, a capture of HTTP) has a field beside them that only "
+        "files of its own kind have, or that only the program that wrote it can compute.",
         "Nothing for the documents. Keep the original file if the field matters.",
     ),
     "http.header": (
-        "A capture of HTTP is written as if another vendor had been asked: headers of the old vendor are "
-        "omitted, and keys are replaced by a placeholder.",
+        "A capture of HTTP is written as if another vendor had been asked: headers of the old "
+        "vendor are omitted, and keys are replaced by a placeholder.",
         "Nothing, unless a test looks at the header.",
     ),
     "capsule": (

@@ -300,13 +300,15 @@ def pointers(document: Document, target: str) -> None:
         assert resolves(document.body, loss.path), f"{loss} points nowhere"
 
 
-def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
+def malformed_or_answer(
+    dialect: str, facet: str, body: Json, targets: Iterable[str] | None = None
+) -> None:
     """Any JSON gives a tree or ``Malformed``, never another exception."""
     try:
         tree = dialects.get(dialect).read(body, facet)
     except Malformed:
         return
-    for target in dialects.names():
+    for target in dialects.names() if targets is None else targets:
         try:
             dialects.get(target).write(tree, Ledger())
         except DragomanError:

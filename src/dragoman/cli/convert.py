@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from .. import containers
+from .. import containers, dialects
 from ..convert import convert as convert_document
 from ..core.models import Models
 from ..core.reading import encode
@@ -25,7 +25,7 @@ from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, USAGE, Fault, explain, usage
-from .inputs import Document, Form, Input, Nothing, Reading, expand, limit
+from .inputs import Document, Form, Input, Nothing, Reading, expand, form_of, limit
 from .keys import key_of
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
@@ -134,9 +134,7 @@ class Conversion:
         stop: bool,
     ) -> None:
         self.source, self.target, self.facet = source, target, facet
-        self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
-        if facet == "stream":
-            self.form = "stream"
+        self.form = form_of(lines, source, facet)
         self.model, self.settings = model, parse_settings(settings)
         self.compact = compact
         self.fail_on = fail_on
@@ -228,16 +226,31 @@ class Conversion:
         )
         self.restored = result.restored
         result.document = with_settings(result.document, self.settings)
-        on_a_line = self.is_line(document, form)
-        if puts:
-            data, losses = self.record(document, result)
-        else:
-            data, losses = result.to_json(), document.placed(result.losses)
-        sink.write(printing.json_text(data, on_a_line or self.compact))
-        if form == "jsonl":
-            sink.flush()
+        losses = self.put(document, result, form, sink, is_record=puts)
         self.capsules.put(result.capsule)
         return (*losses, *self.address_losses(document))
+
+    def put(
+        self, document: Document, result: Result, form: Form, sink: Sink, *, is_record: bool
+    ) -> tuple[Loss, ...]:
+        """Write a converted document, or the record of a batch around it."""
+        on_a_line = self.is_line(document, form)
+        if is_record:
+            data, losses = self.record(document, result)
+            written = printing.json_text(data, on_a_line or self.compact)
+        elif on_a_line and dialects.get(self.target).lines:
+            raise usage(
+                f"several documents of {self.target} cannot be written to one output",
+                "-o DIR/ writes one file per input",
+            )
+        else:
+            losses = document.placed(result.losses)
+            data = result.to_json()
+            written = printing.document(data, self.target, on_a_line or self.compact)
+        sink.write(written)
+        if form == "jsonl":
+            sink.flush()
+        return losses
 
     def record(self, document: Document, result: Result) -> tuple[bytes, tuple[Loss, ...]]:
         """The record of a batch around a converted document."""
