@@ -94,8 +94,8 @@ def test_gemini(form: str, data: bytes, tmp_path: Path) -> None:
         client = genai.Client(api_key="k")
         asked: Any = google_types.Part.from_text(text="Hi")
         reply = client.models.generate_content(model=model, contents=asked)
-        (call,) = reply.function_calls or [None]
-        assert call is not None
+        assert reply.function_calls is not None
+        (call,) = reply.function_calls
         assert (call.name, call.args) == ("get_weather", {"city": "Pera"})
         parts = client.models.generate_content_stream(model=model, contents=asked)
         assert "".join(part.text or "" for part in parts) == "Hello"
@@ -112,8 +112,9 @@ def test_and_back(tmp_path: Path) -> None:
     ):
         hi: Any = [{"role": "user", "content": "Hi"}]
         reply = client.chat.completions.create(model="gpt-6", messages=hi)
-        (call,) = reply.choices[0].message.tool_calls or [None]
-        assert call is not None
+        calls = reply.choices[0].message.tool_calls
+        assert calls is not None
+        (call,) = calls
         assert call.type == "function"
         assert json.loads(call.function.arguments) == {"city": "Pera"}
         chunks = client.chat.completions.create(model="gpt-6", messages=hi, stream=True)

@@ -142,6 +142,7 @@ class Document:
     __slots__ = (
         "data",
         "hint",
+        "id",
         "input",
         "is_packed",
         "label",
@@ -177,6 +178,8 @@ class Document:
         """It is a container that is not JSON, and no text."""
         self.problem: Exception | None = None
         """Why there is no document here: a record of a container that cannot be read."""
+        self.id: str | None = None
+        """The id of a record of a batch."""
         self.put: Put | None = None
         """The record of a container around a converted document."""
 

@@ -139,7 +139,7 @@ def held(document: Document, inner: containers.Document, at: str, label: str) ->
     notes = tuple(replace(loss, path=at + loss.path) for loss in inner.notes)
     made = document.inside("", inner.data, hint, label=label, notes=notes)
     made.place = lambda path: at + inner.place(path)
-    made.put = inner.put
+    made.put, made.id = inner.put, inner.id
     return made
 
 

@@ -30,7 +30,11 @@ class AnthropicBatch(Records):
     name = "anthropic-batch"
     title = "a batch file of Anthropic"
     spec = "https://platform.claude.com/docs/en/api/creating-message-batches"
-    signs = ((b'"custom_id"', b'"params"'), (b'"custom_id"', b'"result"'))
+    signs = (
+        (b'"custom_id"', b'"params"'),
+        (b'"custom_id"', b'"request"'),
+        (b'"custom_id"', b'"result"'),
+    )
 
     def claims(self, value: Json) -> bool:
         if _is_line(value):
@@ -72,7 +76,8 @@ def _is_line(value: Json) -> bool:
     request, result = value.get("request"), value.get("result")
     if request.__class__ is dict and "messages" in request:
         return True
-    return result.__class__ is dict and result.get("type") in RESULTS
+    kind = result.get("type") if result.__class__ is dict else None
+    return kind.__class__ is str and kind in RESULTS
 
 
 def _line(value: dict[str, Json], at: str) -> Line:

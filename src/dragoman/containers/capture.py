@@ -17,7 +17,7 @@ from ._wire import Call, Sent
 
 class Capture(Recording):
     name = "capture"
-    title = "One HTTP request"
+    title = "an HTTP request"
     spec = "https://www.rfc-editor.org/rfc/rfc9110#name-methods"
     signs = ((b'"method"', b'"body"'), (b'"method"', b'"websocket_messages"'))
     rank = 9

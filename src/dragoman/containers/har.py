@@ -15,13 +15,13 @@ from urllib.parse import parse_qsl
 from ..ledger import Loss
 from ..model import Json
 from ._kinds import Recording
-from ._wire import Call, Reply, Sent, header
+from ._wire import Call, Reply, Sent, header, is_json
 from .capture import pairs
 
 
 class Har(Recording):
     name = "har"
-    title = "HAR, an HTTP archive"
+    title = "a HAR file"
     spec = "http://www.softwareishard.com/blog/har-12-spec/"
     signs = ((b'"log"', b'"entries"'),)
     rank = 2
@@ -129,7 +129,8 @@ def put_response(response: dict[str, Any], old: Reply, new: Reply) -> None:
     except UnicodeDecodeError:
         content["text"], content["encoding"] = base64.b64encode(new.data).decode(), "base64"
     content["size"] = len(new.data)
-    content["mimeType"] = header(new.headers, "content-type")
+    usual = "application/json" if is_json(new.data) else "text/event-stream"
+    content["mimeType"] = header(new.headers, "content-type") or usual
     if "bodySize" in response:
         response["bodySize"] = len(new.data)
 

@@ -18,7 +18,7 @@ from .vcr import phrase
 
 class Mitmproxy(Recording):
     name = "mitmproxy"
-    title = "A dump of mitmproxy"
+    title = "a dump of mitmproxy"
     spec = "https://docs.mitmproxy.org/stable/concepts/commands/"
     codings: ClassVar[tuple[Coding, ...]] = ("flows",)
 

@@ -14,7 +14,7 @@ from .capture import as_bytes, is_capture, pairs, sent
 
 class Pair(Recording):
     name = "pair"
-    title = "A request with its response"
+    title = "a request with its response"
     spec = "https://www.rfc-editor.org/rfc/rfc9110#name-message-abstraction"
     signs = ((b'"request"', b'"response"'), (b'"request"', b'"status"'))
     rank = 8

@@ -15,7 +15,7 @@ from .har import Har
 
 class Polly(Har):
     name = "polly"
-    title = "A cassette of Polly.JS"
+    title = "a cassette of Polly.JS"
     spec = "https://netflix.github.io/pollyjs/#/configuration?id=matchrequestsby"
     signs = ((b"_recordingName", b'"entries"'),)
     rank = 1

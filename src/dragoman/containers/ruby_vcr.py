@@ -21,7 +21,7 @@ from .vcr import Vcr, call_of, date_of
 
 class RubyVcr(Vcr):
     name = "ruby-vcr"
-    title = "A cassette of VCR for Ruby"
+    title = "a cassette of VCR for Ruby"
     spec = "https://benoittgt.github.io/vcr/#/cassettes/cassette_format"
     signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b"http_interactions",),)
     holds_bytes = True

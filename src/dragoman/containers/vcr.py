@@ -28,7 +28,7 @@ from .capture import pairs
 
 class Vcr(Recording):
     name = "vcr"
-    title = "A cassette of vcrpy"
+    title = "a cassette of vcrpy"
     spec = "https://vcrpy.readthedocs.io/"
     codings: ClassVar[tuple[Coding, ...]] = ("yaml", "json")
     signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b"interactions", b"request", b"response"),)
