@@ -52,7 +52,7 @@ def test_the_laws_of_streams_look_at_every_target() -> None:
     pairs = [(d, target) for target in STREAMS for d in WHOLE if d.facet == "response"]
     ids = [f"{target}-{d.name}" for d, target in pairs]
     values: list[Mapping[str, Any]] = [{"document": d, "target": t} for d, t in pairs]
-    found = spread("tests/streams/test_streams.py::test_rest_is_flight", ids, values)
+    found = spread("tests/streams/test_streams.py::test_streaming_equals_batch", ids, values)
     assert {pairs[place][1] for place in found} == set(STREAMS)
     assert {pairs[place][0].dialect for place in found} == {d.dialect for d, _ in pairs}
 

@@ -60,12 +60,12 @@ def test_collect_undoes_decompose(document: Document) -> None:
 
 @replies
 def test_an_answer_flies(document: Document) -> None:
-    testing.flies(document)
+    testing.stream_and_back(document)
 
 
 @pairs
-def test_rest_is_flight(document: Document, target: str) -> None:
-    testing.rest_is_flight(stream(document), document.dialect, target)
+def test_streaming_equals_batch(document: Document, target: str) -> None:
+    testing.streaming_equals_batch(stream(document), document.dialect, target)
 
 
 @pairs
