@@ -47,7 +47,7 @@ URL = re.compile(r"https?://[^/\s]")
     "dragoman convert -t responses one.json two.json -o out/",
     "dragoman convert -t chat --model gpt-6 --set temperature=0.2 request.json",
     "dragoman convert -t anthropic --model claude-opus-5-5 cassettes/ -o claude/",
-    "dragoman convert -t chat --documents traffic.har",
+    "dragoman convert -t chat --facet request traffic.har -o requests.jsonl",
 )
 @options.files()
 @options.source_option
@@ -272,7 +272,7 @@ class Conversion:
         whole = None
         with contextlib.suppress(Malformed):  # which is written when it is read
             whole = containers.read(data, reading.input.name, limit())
-        if whole is None or not whole.kind.is_recording:
+        if whole is None or not whole.kind.is_rewritten:
             return None
         return whole if containers.keeps_shape(whole, self.target) else None
 

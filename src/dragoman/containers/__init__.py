@@ -22,7 +22,7 @@ from ..core.models import Models
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
 from ..model import Json
-from . import _batches, _codings, _recorded, _wire
+from . import _batches, _codings, _recorded, _tables, _wire
 from ._documents import Document, located
 from ._kinds import Coding, Container, Found, Recording, Records, kind_of, kinds, may_be
 from ._recorded import Options
@@ -35,11 +35,19 @@ SUFFIXES: dict[str, Coding] = {
     ".flow": "flows",
     ".flows": "flows",
     ".mitm": "flows",
-    ".dump": "flows",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
 }
 """What the names of files end in that are not JSON."""
 
-CODINGS: dict[Coding, str] = {"json": "JSON", "yaml": "YAML", "flows": "dump of mitmproxy"}
+CODINGS: dict[Coding, str] = {
+    "json": "JSON",
+    "yaml": "YAML",
+    "flows": "dump of mitmproxy",
+    "parquet": "Parquet",
+    "arrow": "Arrow",
+}
 
 
 class Whole(NamedTuple):
@@ -66,6 +74,8 @@ def coding_of(data: bytes, name: str = "") -> Coding | None:
     """How bytes are written that are not JSON, by the first of them, or by the name of the file."""
     if _codings.is_flows(data):
         return "flows"
+    if _tables.is_table(data):
+        return "parquet" if data.startswith(_tables.PARQUET) else "arrow"
     known = SUFFIXES.get(Path(name.lower()).suffix)
     if known == "yaml" or data.lstrip()[:20].startswith((b"interactions:", b"http_interactions:")):
         return "yaml"
@@ -81,6 +91,10 @@ def load(data: bytes, coding: Coding, limit: int | None = LIMIT) -> Json:
             return _codings.load_yaml(data)
         case "flows":
             return _codings.load_flows(data)
+        case "parquet" | "arrow":
+            if not _tables.is_table(data):
+                raise Malformed(f"not a file of {CODINGS[coding]}")
+            return _tables.Table(data, limit)
     return _codings.load_json(data)
 
 
@@ -219,7 +233,7 @@ def keeps_shape(whole: Whole, target: str) -> bool:
     """Whether a container of this kind can hold documents of a dialect."""
     if isinstance(whole.kind, Records):
         return has_batches(target)
-    return whole.kind.is_recording and is_addressed(target)
+    return whole.kind.is_rewritten and is_addressed(target)
 
 
 def is_addressed(target: str) -> bool:
@@ -271,21 +285,26 @@ def convert(
         whole = None
         if coding_of(data, name) is not None or b"\n" not in data:
             raise
-    if whole is not None and whole.kind.is_recording:
+    if whole is not None and whole.kind.is_rewritten:
         return rewrite(whole, writer.name, options)
     if (coding := coding_of(data, name)) is not None:
-        raise Malformed(f"no capture of HTTP that dragoman knows in this {CODINGS[coding]}")
+        raise Malformed(f"no documents that dragoman knows in this {CODINGS[coding]}")
     return _batches.convert(data, whole and whole.value, writer.name, options)
 
 
 def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
     """A recording in another dialect."""
     kind, value = whole.kind, whole.value
+    if isinstance(value, _tables.Table):
+        from .table import rewrite as rewrite_table
+
+        made: Rewritten = rewrite_table(value, target, options)
+        return made
     if not isinstance(kind, Recording) or not keeps_shape(whole, target):
         raise Unsupported(f"{kind.title} cannot be written for {target}")
     writer = dialects.get(target)
     records: dict[int, Record] = {}
-    made: list[tuple[_wire.Call, _wire.Call]] = []
+    calls: list[tuple[_wire.Call, _wire.Call]] = []
     is_changed = False
     for index, call in enumerate(kind.calls(value)):
         new = _recorded.guarded(call)
@@ -301,13 +320,13 @@ def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
                     new, is_changed = found.call, True
             except DragomanError as problem:
                 records[index] = Record(call.at, None, None, (), problem)
-        made.append((call, new))
+        calls.append((call, new))
     if not records:
         raise NoCall(f"no call of a model in this {kind.name} file")
     if not is_changed:
         return Rewritten(whole.data, tuple(records.values()))
     changed: set[int] = set()
-    for index, (old, new) in enumerate(made):
+    for index, (old, new) in enumerate(calls):
         if new != old:
             changed.add(index)
             if more := tuple(kind.put(value, index, old, new)):

@@ -39,8 +39,8 @@ class Container:
     """how its bytes are written"""
     signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
     """texts that stand in the bytes of every file: all of one group"""
-    is_recording: ClassVar[bool] = False
-    """whether it is a file of calls over HTTP, which can be written anew for another vendor"""
+    is_rewritten: ClassVar[bool] = False
+    """whether the file can be written anew as a whole, with its documents in another dialect"""
     rank: ClassVar[int] = 0
     """those of a lower rank are asked first"""
 
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 class Recording(Container):
     """A recording of calls over HTTP."""
 
-    is_recording = True
+    is_rewritten = True
     is_sparse: ClassVar[bool] = True
     """Whether it has all traffic, of which only some are calls of models."""
 

@@ -21,7 +21,7 @@ class Capture(Recording):
     spec = "https://www.rfc-editor.org/rfc/rfc9110#name-methods"
     signs = ((b'"method"', b'"body"'), (b'"method"', b'"websocket_messages"'))
     rank = 9
-    is_recording = False
+    is_rewritten = False
     is_sparse = False
 
     def claims(self, value: Json) -> bool:

@@ -18,7 +18,7 @@ class Pair(Recording):
     spec = "https://www.rfc-editor.org/rfc/rfc9110#name-message-abstraction"
     signs = ((b'"request"', b'"response"'), (b'"request"', b'"status"'))
     rank = 8
-    is_recording = False
+    is_rewritten = False
     is_sparse = False
 
     def claims(self, value: Json) -> bool:
