@@ -491,6 +491,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "files of its own kind have, or that only the program that wrote it can compute.",
         "Nothing for the documents. Keep the original file if the field matters.",
     ),
+    "container.branch": (
+        "An export of a chat is a tree: each edited prompt and each repeated reply begins a "
+        "branch. The branch that was last shown is read.",
+        "Nothing, unless another branch is wanted: move `current_node` in the export there.",
+    ),
     "http.header": (
         "A capture of HTTP is written as if another vendor had been asked: headers of the old "
         "vendor are omitted, and keys are replaced by a placeholder.",

@@ -132,7 +132,9 @@ def test_the_command_line_keeps_the_shape(tmp_path: Path) -> None:
     file = tmp_path / "x.parquet"
     file.write_bytes(parquet(TEXTS.slice(0, 2)))
     out = tmp_path / "out.parquet"
-    _, printed, code = dragoman(["convert", "-t", "anthropic", str(file), "-o", str(out)])
+    _, printed, code = dragoman(
+        ["convert", "-t", "anthropic", "--model", "claude-opus-5-5", str(file), "-o", str(out)]
+    )
     assert code == 0, printed
     assert [
         json.loads(c)["max_tokens"] for c in loaded(out.read_bytes())["prompt"].to_pylist()

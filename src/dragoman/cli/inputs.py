@@ -37,7 +37,7 @@ Form: TypeAlias = Literal["json", "jsonl", "lines", "stream", "container"]
 
 PACKED = (".gz", ".zst", ".zstd")
 FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
-CONTAINERS = (".yaml", ".yml", ".flow", ".flows", ".mitm", ".parquet", ".arrow", ".feather")
+CONTAINERS = (".yaml", ".yml", ".flow", ".flows", ".mitm", ".parquet", ".arrow", ".feather", ".zip")
 """What the names of files end in that hold documents and are not JSON."""
 KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har", *CONTAINERS)
 """What the files of a folder end in that may hold conversations."""

@@ -127,7 +127,8 @@ class Plan:
         return self.folder / within / self.renamed(input.path)
 
     def renamed(self, path: Path) -> str:
-        if self.suffix is None and (self.whole or suffix_of(path) not in (".har", *CONTAINERS)):
+        keeps = self.whole and suffix_of(path) != ".zip"  # an export is only read
+        if self.suffix is None and (keeps or suffix_of(path) not in (".har", *CONTAINERS)):
             return path.name
         if self.suffix is None:
             packing = path.suffix if path.suffix.lower() in PACKED else ""

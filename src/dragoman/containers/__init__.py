@@ -22,7 +22,7 @@ from ..core.models import Models
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
 from ..model import Json
-from . import _batches, _codings, _recorded, _tables, _wire
+from . import _archives, _batches, _codings, _recorded, _tables, _wire
 from ._documents import Document, located
 from ._kinds import Coding, Container, Found, Recording, Records, kind_of, kinds, may_be
 from ._recorded import Options
@@ -35,6 +35,7 @@ SUFFIXES: dict[str, Coding] = {
     ".flow": "flows",
     ".flows": "flows",
     ".mitm": "flows",
+    ".zip": "zip",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
@@ -47,6 +48,7 @@ CODINGS: dict[Coding, str] = {
     "flows": "dump of mitmproxy",
     "parquet": "Parquet",
     "arrow": "Arrow",
+    "zip": "archive",
 }
 
 
@@ -74,6 +76,8 @@ def coding_of(data: bytes, name: str = "") -> Coding | None:
     """How bytes are written that are not JSON, by the first of them, or by the name of the file."""
     if _codings.is_flows(data):
         return "flows"
+    if data.startswith(_archives.SIGN):
+        return "zip"
     if _tables.is_table(data):
         return "parquet" if data.startswith(_tables.PARQUET) else "arrow"
     known = SUFFIXES.get(Path(name.lower()).suffix)
@@ -91,6 +95,8 @@ def load(data: bytes, coding: Coding, limit: int | None = LIMIT) -> Json:
             return _codings.load_yaml(data)
         case "flows":
             return _codings.load_flows(data)
+        case "zip":
+            return _archives.load(data, limit)
         case "parquet" | "arrow":
             if not _tables.is_table(data):
                 raise Malformed(f"not a file of {CODINGS[coding]}")

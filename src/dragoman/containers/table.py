@@ -1,4 +1,4 @@
-"""Columns of Parquet and Arrow files: cells with conversations, as JSON text or as lists of structs.
+"""Columns of Parquet and Arrow files: cells with conversations, as JSON text or lists of structs.
 
 A row with a request and a response, or in the shape of a record of a batch, is read as such; else
 each column whose cells are conversations. A converted file has texts of JSON in those columns.
