@@ -420,7 +420,10 @@ def way_home(case: Talk) -> None:
     if case.dialect == "native" and isinstance(case.document, dict) and "source" in case.document:
         return
     if tried(case) is not None:
-        testing.same(case.as_document(), case.target)
+        found = well_formed(case.document)
+        # A key with a lone surrogate comes back, and what stood for it is a key that nobody knows.
+        odd = found is not None and bool(found.keys)
+        testing.same(case.without_surrogates() if odd else case.as_document(), case.target)
 
 
 def checks(case: Talk) -> None:
