@@ -415,9 +415,12 @@ def audit_by_leaf(case: Talk) -> None:
 def way_home(case: Talk) -> None:
     """With the capsule, the document comes back exactly.
 
-    Not asked: a tree with its source, of which the capsule restores more than it reports.
+    Not asked: a tree with its source, of which the capsule restores more than it reports; and what
+    only looks as if we had written it, where a turn may count as changed, and be reported.
     """
     if case.dialect == "native" and isinstance(case.document, dict) and "source" in case.document:
+        return
+    if any(mark in text(case.document) for mark in LOOKALIKES):
         return
     if tried(case) is not None:
         found = well_formed(case.document)
