@@ -79,8 +79,6 @@ UNITS = {"char": "documentChar", "page": "documentPage", "block": "documentChunk
 class BedrockWriting(Writing):
     """A conversion into this dialect: it also knows the names of the documents so far."""
 
-    __slots__ = ("documents",)
-
     def __init__(self, log: Ledger, same: bool, reply: bool) -> None:
         super().__init__(log, IDS, NAMES, same, reply)
         self.documents: set[str] = set()

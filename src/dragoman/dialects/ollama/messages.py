@@ -65,7 +65,6 @@ ANYTHING = (r"[\s\S]", 10_000)
 class OllamaWriting(Writing):
     """One conversion into Ollama's dialect: it knows which call bears which name."""
 
-    __slots__ = ("known",)
     counters = ("known",)
 
     def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
