@@ -221,14 +221,13 @@ class Dialect:
         same = tree.dialect == self.name
         if same and tree.original is not None:
             return source.write(self, tree, _FACET_OF[type(tree)], log)
-        kind = tree.__class__
-        if kind is Response and tree.failure is not None and not self.holds_failure(tree):
+        if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
             if same:
                 tree = spell(tree, self, log)
             else:
-                if kind is Request:
+                if isinstance(tree, Request):
                     self.judge_model(tree, log)
                     texts = plain_texts(tree.messages, self) if self.writes is None else None
                     if texts is not None:
@@ -237,7 +236,7 @@ class Dialect:
                         tree = self.pair_up(tree, log)
                 if self.lowers:
                     tree = lower(tree, self, log)
-            if kind is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
+            if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None
             return write(tree, log)
