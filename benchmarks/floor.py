@@ -4,8 +4,8 @@ python -m benchmarks.floor [--seconds 1]
 
 A converter by hand knows the one document that it gets: it looks at no key that is not there, knows
 no other shape, refuses nothing, names no loss, and is wrong for anything else. It decodes, builds
-the document that ``dragoman.convert`` writes (which is checked) and encodes, by msgspec. No converter
-in Python can cost less; what dragoman costs above it is the price of taking any document, of the
+the document that ``dragoman.convert`` writes (which is checked) and encodes, by msgspec. Nothing in
+Python can cost less; what dragoman costs above it is the price of taking any document, of the
 ledger and of one code path for all pairs of dialects.
 """
 
