@@ -271,7 +271,7 @@ def own(dialect: Dialect) -> Dialect:
 class Again(Result):
     """A result whose document is parsed when somebody asks for it, so that it is theirs."""
 
-    __slots__ = ("_data", "_document", "_later")
+    __slots__ = ("_data", "_document")
 
     def __init__(
         self,
@@ -280,8 +280,8 @@ class Again(Result):
         later: Callable[[], tuple[Loss, ...]] | None = None,
     ) -> None:
         self._document: Json = None
-        super().__init__(None, losses)
-        self._data, self._later = data, later
+        super().__init__(None, losses, later=later)
+        self._data = data
 
     @property
     def document(self) -> Json:
@@ -292,14 +292,6 @@ class Again(Result):
     @document.setter
     def document(self, value: Json) -> None:
         self._document = value
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Every deviation, in the order in which they happened."""
-        if self._later is not None:
-            later, self._later = self._later, None
-            self._losses = (*later(), *self._losses)
-        return self._losses
 
     def to_json(self) -> bytes:
         """The document as compact JSON."""

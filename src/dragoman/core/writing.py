@@ -118,25 +118,20 @@ class Names(Struct, eq=False):
 class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
-    __slots__ = (
-        "again",
-        "called",
-        "custom",
-        "facts",
-        "ids",
-        "log",
-        "marks",
-        "model",
-        "names",
-        "reply",
-        "same",
-        "signed",
-        "times",
-        "unnamed",
-        "waiting",
-    )  # fmt: skip
     counters: ClassVar[tuple[str, ...]] = ()
     """What else a writer counts in dicts of its own, message by message."""
+    custom: frozenset[str] = frozenset()
+    """the freeform tools that are defined"""
+    signed = True
+    """what others signed may be written: it is kept, or sent to its issuer"""
+    unnamed = 0
+    """how many calls had no id"""
+    waiting: Waiting | None = None
+    """calls that got an id, if there are such"""
+    model: str | None = None
+    """to whom the request goes"""
+    facts: Facts = UNKNOWN
+    """what is known of that model"""
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, same: bool, reply: bool = False
@@ -147,15 +142,9 @@ class Writing:
         self.same = same  # the tree was read from this dialect: all is written again as it was
         self.reply = reply  # a reply for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
-        self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
         self.called: set[str] = set()  # ids of calls, where each may occur only once
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.times: dict[str, int] = {}  # and how often each did
-        self.signed = True  # what others signed may be written: it is kept, or sent to its issuer
-        self.unnamed = 0
-        self.waiting: Waiting | None = None  # calls that got an id, if there are such
-        self.model: str | None = None  # to whom the request goes
-        self.facts: Facts = UNKNOWN  # what is known of that model
 
     def address(self, vendor: str, model: str | None) -> Facts:
         """To which model the request goes; in the same dialect nothing depends on it."""

@@ -167,6 +167,7 @@ class OpenAIChat(Ruled):
     write_output = request.write_output
     read_history = messages.read_history
     write_history = messages.write_history
+    arrange = messages.arrange
     holds_all = messages.holds_all
     write_result_content = messages.write_result_content
     read_assistant = assistant.read_assistant
