@@ -45,7 +45,6 @@ class PydanticAI(Dialect):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         texts=cap.Texts(needed=frozenset({"result", "error"})),
-        results=cap.Results(joint="\n"),
         reasoning=cap.ReasoningForm(
             signatures=frozenset(
                 {

@@ -200,7 +200,7 @@ def write_media(d: PydanticAI, block: Media, w: Writing) -> dict[str, Json]:
         if block.kind != "document":  # which nothing else tells
             out["media_type"] = f"{block.kind}/*"
     else:
-        out = {"data": source.value.replace("+", "-").replace("/", "_"), "kind": "binary"}
+        out = {"data": source.value, "kind": "binary"}  # in either alphabet
         out["media_type"] = f"{block.kind}/*" if block.kind != "document" else "application/pdf"
     if source.media_type is not None:
         out["media_type"] = source.media_type
@@ -263,12 +263,25 @@ def is_file(value: Json) -> bool:
     return kind.__class__ is str and value.keys() >= ITEMS.get(kind, NEVER)
 
 
+def join_texts(d: PydanticAI, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+    """Texts without a file among them become one: a list of texts is a value that is no text."""
+    if len(content) < 2 or not all(isinstance(block, Text) for block in content):
+        return content
+    texts = [block for block in content if isinstance(block, Text)]
+    for block in texts[1:]:
+        d.join_text(block.at, w.log)
+        d.lose(block.extras, block.at, w.log)
+        if block.cache is not None:
+            w.log.dropped("cache", block.cache.at, f"{d.name} has no cache marks in results")
+    return [replace(texts[0], text="\n".join(block.text for block in texts))]
+
+
 def write_result(
     d: PydanticAI, result: ToolResult, w: Writing, called: Mapping[str | None, str]
 ) -> dict[str, Json]:
     extras = result.extras
     name = result.name or called.get(result.call_id, "")
-    written = write_user(d, result.content, w)
+    written = write_user(d, join_texts(d, result.content, w), w)
     out: dict[str, Json] = {"tool_name": name, "content": written}
     out["tool_call_id"] = w.result_id(result)
     out["outcome"] = "failed" if result.is_error else "success"
@@ -423,8 +436,8 @@ def write_thinking(d: PydanticAI, block: Reasoning, w: Writing) -> list[Json]:
         out["signature"] = signature.data
         if signature.kind == "encrypted" and signature.issuer == "anthropic":
             own["id"] = REDACTED
-    if own or signature is not None:
-        owner = "openai" if signature is None else NAMES.get(signature.issuer, signature.issuer)
+    owner = "openai" if signature is None else NAMES.get(signature.issuer, signature.issuer)
+    if (own or signature is not None) and owner != NOBODY:
         own["provider_name"] = owner.removeprefix(f"{NOBODY}:")
     more = [{"content": text, "part_kind": "thinking", **own} for text in words[1:]]
     return [d.emit(out | own, block, w.log), *more]
