@@ -76,7 +76,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
         "model modelId modelVersion model_name",
-        "is_error isError status error",
+        "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
         "title name document_title filename displayName",
@@ -208,6 +208,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): ("disabled", "none", "off", "think", "enabled"),
     ("is_error", True): ("error", "error-text", "error-json"),
+    ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
     ("isError", True): ("error", "error-text", "error-json", "is_error"),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
@@ -247,6 +248,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
 )
@@ -258,6 +260,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "outcome": ("success",),
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
@@ -339,7 +342,7 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
-        "tool_result.error": "is_error isError status error",
+        "tool_result.error": "is_error isError status error outcome",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
@@ -444,7 +447,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
                 yield Leaf((*path, key, ""), key, True)
             yield from walk(item, (*path, key), free or key in FREE, kind)
     elif isinstance(value, list):
-        for index, item in enumerate(value):
+        for index, item in enumerate(numbered_once(value)):
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
@@ -462,6 +465,24 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
     rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
     return {**message, "tool_calls": own, "additional_kwargs": rest}
+
+
+def numbered_once(parts: list[Any]) -> list[Any]:
+    """Parts without the id that they share with the reasoning before them: they are one item."""
+    out: list[Any] = []
+    last: Any = None
+    for part in parts:
+        thought = isinstance(part, dict) and "id" in part
+        thought = thought and "reasoning" in (part.get("type"), KINDS.get(part.get("part_kind")))
+        if thought and part["id"] == last:
+            part = {key: value for key, value in part.items() if key != "id"}
+        else:
+            last = part["id"] if thought else None
+        out.append(part)
+    return out
+
+
+KINDS = {"thinking": "reasoning"}
 
 
 def once(message: dict[str, Any]) -> dict[str, Any]:

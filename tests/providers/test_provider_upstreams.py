@@ -43,6 +43,7 @@ NO_API = {
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
+    "pydantic-ai": "a framework's messages",
     "router-responses": "a client's shape",
     "vercel-core": "a client's shape",
     "vercel-model": "a client's shape",
