@@ -91,7 +91,7 @@ def opened(document: Document, part: Part, view: View) -> Iterator[Document]:
         for record in kind.documents(value, limit()):
             count += 1
             yield from shown(document, record, part.at, view)
-        if not count:
+        if not count and document.line is None:  # a line of a trace may be no call
             what = f"no call of a model in this {kind.name} file"
             raise Nothing(what, USAGE, where=document.name)
     elif part.at:
