@@ -175,7 +175,7 @@ def test_the_date_of_a_reply_is_that_of_its_recording() -> None:
 
 
 def test_a_stream_of_gemini_may_be_an_array() -> None:
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
         for text in ("Hel", "lo")
     ]
@@ -184,8 +184,8 @@ def test_a_stream_of_gemini_may_be_an_array() -> None:
     call = value["interactions"][0]
     base = "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro"
     call["request"]["uri"] = f"{base}:streamGenerateContent"
-    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
-    call["request"]["body"] = json.dumps(asked)
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    call["request"]["body"] = json.dumps(body)
     call["response"]["body"]["string"] = json.dumps(parts)
     del value["interactions"][1:]
     request, reply = containers.open(spelled_yaml(value), name="x.yaml")
