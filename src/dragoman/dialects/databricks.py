@@ -118,6 +118,9 @@ class Databricks(Switched):
 
     def as_part(self, block: Reasoning, w: Writing) -> Reasoning:
         self.lose(block.extras, block.at, w.log)
+        if any(block.content):
+            why = f"reasoning is written as a summary in {self.name}"
+            w.log.approximated("reasoning.summary", block.at, why)
         return replace(
             block,
             content=(),

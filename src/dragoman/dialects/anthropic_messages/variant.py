@@ -47,7 +47,7 @@ class Served(AnthropicMessages):
         tree = self.without_refused(tree, log)
         out: Json = super().write_request(tree, log)
         if out.pop("model", None) is not None and params.ats.get("model") != "":
-            log.moved("model", params.where("model"), f"{self.name} has the model in its address")
+            log.dropped("model", params.where("model"), f"{self.name} has the model in its address")
         return {VERSION: self.version, **out}
 
     def without_refused(self, tree: Request, log: Ledger) -> Request:

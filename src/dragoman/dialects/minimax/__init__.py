@@ -20,7 +20,6 @@ from ...core.writing import Writing
 from ...ledger import Ledger
 from ...lint.evidence import Verdict, told_by
 from ...model import ErrorKind, Failure, Json, Message, Reasoning
-from ..openai_chat.assistant import joined
 from ..openai_chat.sniff import Marks
 from ..openai_chat.variant import IMAGES, MORE_MEDIA, Mode, Stored, Switched, compatible
 
@@ -121,10 +120,10 @@ class MiniMax(Switched, Stored):
             super().write_reasoning(doc, block, w)
             return
         self.lose(block.extras, block.at, w.log)
-        if not w.same and (DETAILS in doc or len(block.content) > 1):
+        written = doc.setdefault(DETAILS, [])
+        if written and not w.same:
             self.join_text(block.at, w.log)
-        before = "".join(d["text"] + "\n\n" for d in doc.get(DETAILS, ()))
-        doc[DETAILS] = [detail(before + joined(block.content))]
+        written += [detail(text, number) for number, text in enumerate(block.content, len(written))]
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -117,8 +117,11 @@ class Perplexity(Compatible):
         if not (reasoning.__class__ is made.__class__ is int) or "completion_tokens_details" in doc:
             return super().read_usage(doc, at)
         rest = {k: v for k, v in doc.items() if k != "reasoning_tokens"}
-        inner = {"reasoning_tokens": reasoning}
+        inner: Json = {"reasoning_tokens": reasoning}
         more = {"completion_tokens": made + reasoning, "completion_tokens_details": inner}
+        prompt = doc.get("prompt_tokens")
+        if prompt.__class__ is int and doc.get("total_tokens") == prompt + made:
+            more["total_tokens"] = prompt + made + reasoning  # which leaves them out
         return super().read_usage(rest | more, at)
 
     def write_usage(self, usage: Usage, w: Writing) -> dict[str, Json]:
@@ -128,6 +131,8 @@ class Perplexity(Compatible):
             out["reasoning_tokens"] = details.pop("reasoning_tokens")
             if "completion_tokens" in out:
                 out["completion_tokens"] -= out["reasoning_tokens"]
+            if "total_tokens" in out:
+                out["total_tokens"] -= out["reasoning_tokens"]
             if not details:
                 del out["completion_tokens_details"]
         return out

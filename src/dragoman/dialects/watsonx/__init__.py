@@ -23,7 +23,7 @@ from ...model import ErrorKind, Failure, Json, Request, Response
 from .._openai import ERRORS
 from ..openai_chat.response import STOPS
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import OMITTED, Compatible
+from ..openai_chat.variant import OMITTED, Compatible, without_fields
 
 if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
@@ -107,7 +107,8 @@ class Watsonx(Compatible):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         if are_errors(doc):
             yield "error", 0.8, ("a list of errors with a trace",)
-        yield from told_by(MARKS.signs(doc), super().sniff(doc))
+        known = renamed(doc, MODEL, "model") if doc.__class__ is dict else doc
+        yield from told_by(MARKS.signs(doc), super().sniff(known))
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -177,7 +178,10 @@ class Watsonx(Compatible):
         first: dict[str, Json] = {"message": tree.message}
         if code is not None:
             first = {"code": code, **first}
-        out: dict[str, Json] = {"errors": [first]}
+        kept = tree.extras.fields.get("errors") if same and tree.extras is not None else None
+        rest, *others = kept if kept.__class__ is list and kept else ({},)
+        tree = without_fields(tree, "errors") if same else tree
+        out: dict[str, Json] = {"errors": [first | rest, *others]}
         if tree.request_id is not None:
             out["trace"] = tree.request_id
         return self.emit(out, tree, log)
