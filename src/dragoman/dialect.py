@@ -122,6 +122,8 @@ class Dialect:
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     """Where the API stands: the usual address first. A variant has its parent's path and manners,
     but neither address nor key, until it sets its own."""
+    lines: ClassVar[bool] = False
+    """Whether a document is a file of JSON lines: the list of their values; see ``core.lines``."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
+from .. import dialects
 from ..convert import convert as convert_document
 from ..core.models import Models
 from ..core.reading import encode
@@ -22,7 +23,7 @@ from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
-from .inputs import Document, Form, Input, Reading, expand, limit
+from .inputs import Document, Form, Input, Reading, expand, form_of, limit
 from .keys import key_of
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
@@ -113,9 +114,7 @@ class Conversion:
         stop: bool,
     ) -> None:
         self.source, self.target, self.facet = source, target, facet
-        self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
-        if facet == "stream":
-            self.form = "stream"
+        self.form = form_of(lines, source, facet)
         self.model, self.settings = model, parse_settings(settings)
         self.compact = compact
         self.fail_on = fail_on
@@ -197,7 +196,13 @@ class Conversion:
         self.restored = result.restored
         result.document = with_settings(result.document, self.settings)
         on_a_line = self.is_line(document, form)
-        sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
+        if on_a_line and dialects.get(self.target).lines:
+            raise usage(
+                f"several documents of {self.target} cannot be written to one output",
+                "-o DIR/ writes one file per input",
+            )
+        on_a_line = on_a_line or self.compact
+        sink.write(printing.document(result.to_json(), self.target, on_a_line))
         if form == "jsonl":
             sink.flush()
         self.capsules.put(result.capsule)

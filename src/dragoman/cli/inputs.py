@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias,
 import click
 from msgspec.structs import replace
 
+from .. import dialects
+from ..core.lines import as_list
+from ..detect import begins_lines
 from ..errors import MissingExtra
 from ..ledger import Loss
 from . import terminal
@@ -27,7 +30,8 @@ from .faults import MALFORMED, Fault, io_fault, usage
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-Form: TypeAlias = Literal["json", "jsonl", "stream"]
+Form: TypeAlias = Literal["json", "jsonl", "lines", "stream"]
+"""One document, one on each line, one that is all lines, a stream."""
 
 PACKED = (".gz", ".zst", ".zstd")
 FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
@@ -254,7 +258,7 @@ class Reading:
         self.looked_at = 0  # bytes of these
         try:
             self.file = input.open()
-            self.form: Form = form or FORMS.get(input.suffix) or self.look()
+            self.form: Form = form or self.guess()
         except BaseException:
             input.close()
             raise
@@ -276,6 +280,9 @@ class Reading:
             )
         if self.form == "json":
             yield Document(self.input, self.all())
+            return
+        if self.form == "lines":
+            yield Document(self.input, as_list(self.all()))
             return
         for number, line in enumerate(self.lines(), 1):
             if line.strip():
@@ -311,6 +318,18 @@ class Reading:
                 raise too_large("a document", most, self.input.name)
         return b"".join(parts)
 
+    def guess(self) -> Form:
+        """What the file is: by its name, or as its bytes look."""
+        form = FORMS.get(self.input.suffix) or self.look()
+        return "lines" if form == "jsonl" and self.is_session() else form
+
+    def is_session(self) -> bool:
+        """Whether all lines are one document; no more are read than are needed to tell."""
+        while not any(line.strip() for line in self.ahead):
+            if not self.next() or self.looked_at > CHUNK:
+                return False
+        return begins_lines(b"".join(self.ahead))
+
     def look(self) -> Form:
         """What the bytes are, by the look of the first lines."""
         first = self.next()
@@ -335,6 +354,15 @@ class Reading:
         if self.looked_at > limit():
             raise too_large("a document", limit(), self.input.name)
         return line
+
+
+def form_of(lines: bool | None, source: str | None, facet: str | None = None) -> Form | None:
+    """What the inputs are, as the options tell; None: each as it looks."""
+    if facet == "stream":
+        return "stream"
+    if lines is not None:
+        return "jsonl" if lines else "json"
+    return "lines" if source is not None and dialects.get(source).lines else None
 
 
 def limit() -> int:
