@@ -25,6 +25,9 @@ class Api(NamedTuple):
     url_variable: str | None = None
     key_variable: str | None = None
     options: Mapping[str, Any] = {}
+    query: Mapping[str, str] = {}
+    """what is asked of every address"""
+    model_key: str = "model"
     host: str | None = None
     """where the vendor's own API stands, if there is a vendor"""
 
@@ -112,6 +115,7 @@ APIS: dict[str, Api] = {
         credential=KEY,
         url_variable="AZURE_OPENAI_ENDPOINT",
         key_variable="AZURE_OPENAI_API_KEY",
+        query={"api-version": "2024-10-21"},
         options={"settings": {"api_version": "2024-10-21"}},
     ),
     "deepseek": Api(
@@ -193,7 +197,8 @@ APIS: dict[str, Api] = {
         flag=False,
         url_variable="WATSONX_URL",
         key_variable="WATSONX_TOKEN",
-        host="https://us-south.ml.cloud.ibm.com",
+        query={"version": "2024-10-10"},
+        model_key="model_id",
     ),
     "anthropic-bedrock": Api(
         "",

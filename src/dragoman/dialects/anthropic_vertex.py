@@ -9,18 +9,16 @@ from collections.abc import Iterator
 
 from ..lint.evidence import Verdict, told_by
 from ..model import Json
-from .anthropic_messages import AnthropicMessages
-from .anthropic_messages.variant import VERSION, Served
+from .anthropic_messages.variant import VERSION, OnVertex
 
 
-class AnthropicVertex(Served):
+class AnthropicVertex(OnVertex):
     name = "anthropic-vertex"
     spec = "https://docs.claude.com/en/api/claude-on-vertex-ai"
     # anthropic 2.8 (PyPI), lib/vertex/_client.py
     version = "vertex-2023-10-16"
     # There is no Files API, no MCP connector and no container.
     refused = frozenset({"mcp_servers", "container", "service_tier", "inference_geo"})
-    endpoints = (AnthropicMessages.endpoints[1]._replace(platform="", sign=""),)
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         told = doc.__class__ is dict and doc.get(VERSION) == self.version

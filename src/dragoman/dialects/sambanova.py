@@ -77,9 +77,10 @@ class SambaNova(Compatible):
     def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
         inner = doc.get(AUDIO)
         known = kind == AUDIO and PLAIN_AUDIO(doc) and inner.__class__ is dict
-        if not known or inner.keys() != {"content"} or inner["content"].__class__ is not str:
+        data = inner.get("content") if inner.__class__ is dict and len(inner) == 1 else None
+        if not known or data.__class__ is not str:
             return super().read_part(doc, kind, at)
-        source = read_url(inner["content"])
+        source = read_url(data)
         if source.kind == "url":
             source = Source("base64", source.value)
         return Media("audio", source, at=at)

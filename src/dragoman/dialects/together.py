@@ -88,7 +88,7 @@ class Together(Compatible):
     ) -> Params:
         params = super().read_params(doc, taken, spelling)
         number = doc.get("logprobs")
-        if number.__class__ is not int or params.top_logprobs is not None:
+        if number.__class__ is not int or not number or params.top_logprobs is not None:
             return params
         ats = {**params.ats, "top_logprobs": "/logprobs"}
         return replace(params, top_logprobs=maybe_int(doc, "logprobs", ""), ats=ats)

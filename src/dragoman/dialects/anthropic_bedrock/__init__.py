@@ -41,7 +41,6 @@ class AnthropicBedrock(Served):
             "https://bedrock-runtime.{region}.amazonaws.com",
             stream_path="/model/{model}/invoke-with-response-stream",
             stream={},
-            fields={VERSION: version},
             auth="aws",
             hosts=r"(^|\.)(amazonaws\.com(\.cn)?|api\.aws)$",
             url_variables=("ANTHROPIC_BEDROCK_BASE_URL",),

@@ -58,3 +58,9 @@ class Served(AnthropicMessages):
             log.dropped("extras", f"{tree.at}/{key}", f"{key} is not supported by {self.name}")
         rest = {k: v for k, v in fields.items() if k not in self.refused}
         return replace(tree, extras=replace(tree.extras, fields=rest))
+
+
+class OnVertex(Served):
+    """The address that Google gives it."""
+
+    endpoints = (AnthropicMessages.endpoints[1]._replace(platform="", sign=""),)

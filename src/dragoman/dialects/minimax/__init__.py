@@ -57,11 +57,7 @@ class MiniMax(Switched, Stored):
     issuer = "minimax"
     serves = ("minimax",)
     file_prefix = "mm_file://"
-    # Without this field the reasoning stands in the text.
-    endpoints = tuple(
-        row._replace(fields={"reasoning_split": True})
-        for row in compatible("https://api.minimax.io/v1", "MINIMAX_API_KEY")
-    )
+    endpoints = compatible("https://api.minimax.io/v1", "MINIMAX_API_KEY")
     # There, components/schemas: ChatCompletionReq, Message, MessageContentPart
     modes: ClassVar[Mapping[str, Mode]] = {"adaptive": "adaptive", "disabled": "off"}
     can = replace(
@@ -106,10 +102,9 @@ class MiniMax(Switched, Stored):
         if texts is None:
             return super().read_assistant(doc, at)
         rest = {k: v for k, v in doc.items() if k != DETAILS}
-        if doc.get(self.thinking_key):
-            if doc[self.thinking_key] != "".join(texts):
-                return super().read_assistant(doc, at)  # they say something else
-            return super().read_assistant(rest, at)
+        if given := doc.get("reasoning_content"):
+            same = given == "".join(texts)  # else they say something else
+            return super().read_assistant(rest if same else doc, at)
         message = super().read_assistant(rest, at)
         block = Reasoning(texts, at=f"{at}/{DETAILS}")
         return replace(message, content=(block, *message.content))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ...model import Json
 from ...streams.events import Event
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.choices import Speaker
+from ..openai_chat.read_stream import ChatReader
 from . import DETAILS, texts_of
 
 

@@ -72,7 +72,7 @@ class Compatible(OpenAIChat):
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {"range": "A number is in the range that the API documents."}
-    thinking_key = "reasoning_content"
+    thinking_key: ClassVar[str | None] = "reasoning_content"
     can = replace(
         OpenAIChat.can,
         freeform="wrapped",
@@ -142,7 +142,7 @@ class Compatible(OpenAIChat):
         super().write_effort(out, config, w)
 
 
-Mode: TypeAlias = Literal["on", "off", "adaptive"]
+Mode: TypeAlias = Literal["on", "off", "adaptive", "between-tools"]
 
 
 class Switched(Compatible):
@@ -170,7 +170,7 @@ class Switched(Compatible):
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         if config.mode is not None or (self.inner_budget and config.budget is not None):
             mode = config.mode or "on"
-            words = {meaning: word for word, meaning in reversed(self.modes.items())}
+            words = {meaning: word for word, meaning in reversed(tuple(self.modes.items()))}
             written: dict[str, Json] = {"type": words.get(mode, next(iter(self.modes)))}
             if self.inner_budget and config.budget is not None and (w.same or mode != "off"):
                 written[self.inner_budget] = config.budget

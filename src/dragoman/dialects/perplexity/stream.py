@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ...model import Json
 from ...streams.events import Event
 from ...streams.framing import Frame
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.choices import Speaker
+from ..openai_chat.read_stream import ChatReader
 
 if TYPE_CHECKING:
     from . import Perplexity

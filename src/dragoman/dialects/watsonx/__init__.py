@@ -64,18 +64,15 @@ class Watsonx(Compatible):
     endpoints: ClassVar[tuple[Endpoint, ...]] = (
         Endpoint(
             "/text/chat",
-            "https://{region}.ml.cloud.ibm.com",
+            None,  # each region and each installation has another
             "/ml/v1",
             stream_path="/text/chat_stream",
             stream={},
             query={"version": "{api_version}"},
             url_variables=("WATSONX_URL",),
             key_variables=("WATSONX_TOKEN",),
-            settings={
-                "region": ("WATSONX_REGION",),
-                "api_version": ("WATSONX_API_VERSION",),
-            },
-            defaults={"region": "us-south", "api_version": "2024-10-10"},
+            settings={"api_version": ("WATSONX_API_VERSION",)},
+            defaults={"api_version": "2024-10-10"},
         ),
     )
     # There, foundation_models/schema/_api.py: TextChatParameters
