@@ -8,7 +8,7 @@ videos have addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -18,7 +18,9 @@ from ..core.fields import Field, number, strings, whole
 from ..core.reading import maybe_bool, maybe_int
 from ..core.writing import Writing
 from ..lint.evidence import Verdict, told_by
-from ..model import Json, Params, Request, Thinking
+from ..model import Block, Json, Message, Params, Request, Text, Thinking
+from .openai_chat import messages as chat_messages
+from .openai_chat.parts import PLAIN_TEXT
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOPS
 from .openai_chat.sniff import Marks
@@ -54,6 +56,8 @@ class Together(Compatible):
     can = replace(
         Compatible.can,
         developer=False,
+        strict=False,
+        results=replace(Compatible.can.results, joint="\n\n"),
         choices=replace(Compatible.can.choices, parallel=cap.NO_MODE),
         thinking=replace(
             cap.BY_EFFORT, modes=frozenset({"on", "off"}), efforts=("low", "medium", "high")
@@ -80,6 +84,43 @@ class Together(Compatible):
         if doc.__class__ is dict and doc.get("logprobs").__class__ is int:
             found["a number of token probabilities"] = 0.4
         return told_by(found, super().sniff(doc))
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        """The content of all turns but the user's is a string (types/chat: `content: str`)."""
+        if not w.same and messages is not w.log.plain:
+            messages = [self.in_one_text(message, w) for message in messages]
+        docs = chat_messages.write_history(self, messages, w)
+        if not w.same:
+            for doc in docs:
+                parts = doc["content"]
+                if doc["role"] != "user" and parts.__class__ is list and len(parts) == 1:
+                    doc["content"] = parts[0]["text"] if PLAIN_TEXT(parts[0]) else parts
+        return docs
+
+    def in_one_text(self, message: Message, w: Writing) -> Message:
+        texts = [block for block in message.content if isinstance(block, Text)]
+        if message.role not in ("system", "assistant") or len(texts) < 2:
+            return message
+        content: list[Block] = []
+        for block in message.content:
+            if not isinstance(block, Text):
+                content.append(block)
+            elif block is texts[0]:
+                content.append(replace(block, text="\n\n".join(text.text for text in texts)))
+            else:
+                self.join_text(block.at, w.log)
+                self.lose(block.extras, block.at, w.log)
+        return replace(message, content=tuple(content))
+
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        """Calls are numbered (types/tool_choice_param.py)."""
+        doc = super().write_assistant(message, w)
+        if doc is not None and not w.same:
+            for number, call in enumerate(doc.get("tool_calls", ())):
+                call["index"] = number
+        return doc
 
     # -- parameters -------------------------------------------------------------------------
 
