@@ -18,8 +18,7 @@ from ..core import capabilities as cap
 from ..core.fields import Field, number, strings, text
 from ..core.writing import Writing
 from ..lint.evidence import Verdict, told_by
-from ..model import ErrorKind, Json, Media
-from ._openai import ERRORS
+from ..model import ErrorKind, Failure, Json, Media
 from .openai_chat import parts
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOPS
@@ -31,6 +30,29 @@ MARKS = Marks(
     response={"web_search": 0.5, "content_filter": 0.4},
     model=r"(?:glm|chatglm)-[a-z0-9.-]+",
 )
+
+# https://docs.z.ai/api-reference/api-code
+CODES: dict[str, ErrorKind] = {
+    "500": "server",
+    "1000": "authentication",
+    "1001": "authentication",
+    "1002": "authentication",
+    "1003": "authentication",
+    "1004": "authentication",
+    "1113": "billing",
+    "1210": "invalid-request",
+    "1211": "not-found",
+    "1213": "invalid-request",
+    "1214": "invalid-request",
+    "1220": "permission",
+    "1234": "server",
+    "1261": "too-large",
+    "1301": "invalid-request",
+    "1302": "rate-limit",
+    "1303": "rate-limit",
+    "1304": "rate-limit",
+    "1305": "overloaded",
+}
 
 
 class GLM(Switched):
@@ -93,32 +115,16 @@ class GLM(Switched):
         },
         {"filter": "sensitive", "context": "model_context_window_exceeded"},
     )
-    # https://docs.z.ai/api-reference/api-code
-    errors: ClassVar[dict[str, ErrorKind]] = {
-        **ERRORS,
-        "500": "server",
-        "1000": "authentication",
-        "1001": "authentication",
-        "1002": "authentication",
-        "1003": "authentication",
-        "1004": "authentication",
-        "1113": "billing",
-        "1210": "invalid-request",
-        "1211": "not-found",
-        "1213": "invalid-request",
-        "1214": "invalid-request",
-        "1220": "permission",
-        "1234": "server",
-        "1261": "too-large",
-        "1301": "invalid-request",
-        "1302": "rate-limit",
-        "1303": "rate-limit",
-        "1304": "rate-limit",
-        "1305": "overloaded",
-    }
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(MARKS.signs(doc), super().sniff(doc))
+
+    def read_error(self, doc: Json) -> Failure:
+        """``{"error": {"code": "1302", "message": "..."}}``: there is no type beside the code."""
+        failure = super().read_error(doc)
+        if failure.type is not None or failure.code not in CODES:
+            return failure
+        return replace(failure, kind=CODES[failure.code])
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
         return parts.write_unofficial(self, block)
