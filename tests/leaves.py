@@ -180,6 +180,10 @@ FAILED: tuple[frozenset[str], ...] = tuple(
     )
 )
 
+# That a model reasons, and that it does not.
+ON = ("enabled", "adaptive", "on", "auto", "think", "thinking", "reasoning", "enable_thinking")
+OFF = ("disabled", "none", "off", "thinkingBudget", "think", "enabled", "enable_thinking")
+
 # What a number or a boolean says, where others have a word for it or say the opposite.
 SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("type", "enabled"): (
@@ -192,12 +196,14 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         "reasoning_effort",
         "thinking_token_budget",
         "reasoning_budget_tokens",
+        "enable_thinking",
+        "enabled",
     ),
-    ("type", "disabled"): ("thinkingBudget", "think", "reasoning"),
-    ("type", "adaptive"): ("thinkingBudget",),
-    ("think", False): ("disabled", "none", "off", "thinkingBudget", "enabled", "exclude"),
-    ("think", True): ("enabled", "adaptive", "on", "auto"),
-    ("thinkingBudget", -1): ("adaptive", "auto", "on", "dynamic"),
+    ("type", "disabled"): ("thinkingBudget", "think", "reasoning", "enable_thinking", "enabled"),
+    ("type", "adaptive"): ("thinkingBudget", "enable_thinking", "enabled"),
+    ("think", False): (*OFF, "exclude"),
+    ("think", True): ON,
+    ("thinkingBudget", -1): (*ON, "dynamic"),
     ("includeThoughts", False): ("include_reasoning", "exclude", "omitted", "hidden", "display"),
     ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
     ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
@@ -206,7 +212,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
-    ("thinkingBudget", 0): ("disabled", "none", "off", "think", "enabled"),
+    ("thinkingBudget", 0): OFF,
     ("is_error", True): ("error", "error-text", "error-json"),
     ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
     ("isError", True): ("error", "error-text", "error-json", "is_error"),
@@ -215,14 +221,19 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("strict_tools", True): ("strict",),
     ("strict", True): ("strict_tools",),
     ("status", "error"): ("isError", "is_error"),
-    ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
+    # all documents may be cited; and whether a model reasons
+    ("enabled", True): ("documents", "document", "citable", *ON),
+    ("enabled", False): OFF,
+    ("enable_thinking", True): ON,
+    ("enable_thinking", False): OFF,
+    ("disable_reasoning", True): OFF,
     ("nullable", True): ("null",),
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
     ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
-    ("reasoning_effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
-    ("effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
+    ("reasoning_effort", "none"): OFF,
+    ("effort", "none"): OFF,
     ("streaming", True): ("stream",),
     ("stream", True): ("streaming",),
 }
@@ -265,6 +276,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
         *("SystemMessage", "ToolMessage"),
+        *("reasoning-text-1", "reasoning-text-2"),  # MiniMax numbers the parts of its reasoning
     ),
     "is_error": (False,),
     "isError": (False,),
@@ -293,11 +305,14 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "state": ("done",),
     "thought": (True, False),  # what others say by the type of the block
     "include_usage": (True,),  # what others always do
+    "anthropic_version": ("bedrock-2023-05-31", "vertex-2023-10-16"),  # the API says it itself
+    "partial": (True, False),
     "prefix": (True, False),  # what others say by ending in a turn of the assistant
     "continue_final_message": (True, False),
     "add_generation_prompt": (True, False),
     "thinkingLevel": ("THINKING_LEVEL_UNSPECIFIED",),
-    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown"),
+    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown")
+    + ("MiniMax-response-v1",),
 }
 # The words of a mark that stands for what others have a field for: see tool_errors.py and turns.py.
 MARKS = re.compile(

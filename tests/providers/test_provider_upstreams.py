@@ -35,6 +35,7 @@ from talks import EXPECTED, QUESTION, heard, replies, request_of, written
 from upstream import Raw, Say, Seen, Tell, Upstream, awkward
 
 NO_API = {
+    "anthropic-vertex": "the platform vertex of anthropic-messages",
     "functiongemma": "a prompt format",
     "functiongemma-nobos": "a prompt format",
     "functiongemma-teaching": "a prompt format",
@@ -87,8 +88,7 @@ def provider(upstream: Upstream, name: str, **options: Any) -> Provider:
 def hold(seen: Seen, api: Api, *, stream: bool) -> None:
     """A request against what the reference says."""
     assert seen.path == ((api.stream_path if stream else None) or api.path)
-    version = {"api-version": "2024-10-21"} if api.header == "api-key" else {}
-    assert seen.query == {**version, **(api.stream_query if stream else {})}
+    assert seen.query == {**api.query, **(api.stream_query if stream else {})}
     assert seen.headers[api.header] == api.credential
     others = {"authorization", "x-api-key", "api-key", "x-goog-api-key"} - {api.header}
     assert others.isdisjoint(seen.headers)
@@ -98,7 +98,7 @@ def hold(seen: Seen, api: Api, *, stream: bool) -> None:
     if api.names_model:
         assert {"model", "modelId"}.isdisjoint(seen.document)
     else:
-        assert seen.document["model"] == MODEL
+        assert seen.document[api.model_key] == MODEL
     assert bool(seen.document.get("stream")) is (stream and api.flag)
     assert heard(seen.document, seen.dialect) == [QUESTION]
 

@@ -38,6 +38,7 @@ class OpenAIChat(Ruled):
     issuer = "openai"
     can = cap.Capabilities(
         outputs=cap.Outputs(named="always"),
+        names=cap.HISTORY,
         texts=cap.Texts(needed=frozenset({"result"})),
         item_ids=cap.NOWHERE,
         passages=cap.NOWHERE,
