@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,6 @@ SHELLS: dict[str, tuple[str, str]] = {
 }
 DONE = "All of it worked."
 SERVER = "a_server_whose_name_is_longer_than_most_names_of_servers_are"
-LONG = "look_up_the_weather"
 MCP = """
 import json, sys
 for line in sys.stdin:
@@ -109,7 +109,7 @@ def codex(run: Run) -> tuple[list[str], dict[str, str]]:
     folder.mkdir(exist_ok=True)
     sockets = "supports_websockets = true" if run.agent == "codex-ws" else ""
     (folder / "config.toml").write_text(
-        f'model = "gpt-5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
+        f'model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
         f'base_url = "{run.url}/v1"\nenv_key = "MOCK_KEY"\nwire_api = "responses"\n{sockets}\n'
         f'[mcp_servers.{SERVER}]\ncommand = "{sys.executable}"\nargs = ["{run.same}/mcp.py"]\n'
     )
@@ -164,7 +164,11 @@ AGENTS: dict[str, Callable[[Run], tuple[list[str], dict[str, str]]]] = {
     "opencode": opencode,
     "goose": goose,
 }
-WITH_MCP = {"claude": f"mcp__{SERVER}__{LONG}", "codex": f"*{LONG}", "codex-ws": f"*{LONG}"}
+WITH_MCP = ("claude", "codex", "codex-ws")
+"""Agents that the server with the long name is configured for."""
+WITH_PATCHES = ("codex", "codex-ws")
+"""Agents with a freeform tool."""
+PATCH = "*** Begin Patch\n*** Add File: added.txt\n+patched-42\n*** End Patch\n"
 
 
 def shell_call(agent: str, word: str) -> dict[str, Any]:
@@ -191,13 +195,22 @@ def replies(agent: str, rich: bool) -> list[dict[str, Any]]:
     ):  # which writes a text and a call as two turns, with one of the user between
         del first["text"]
     last = [{"text": DONE, "when": when}] * 6
+    more: list[dict[str, Any]] = []
+    if agent in WITH_PATCHES:  # and which is shown the tools of servers when it searches for them
+        search = [{"name": "tool_search*", "arguments": {"query": "weather"}}]
+        more.append({**thinking, "calls": search, "when": when})
+    if agent in WITH_MCP:
+        look = [{"name": f"mcp__{SERVER[:8]}*", "arguments": {"city": "Pera"}}]
+        more.append({**thinking, "calls": look, "when": when})
+    if agent in WITH_PATCHES:
+        more.append({"calls": [{"name": "apply_patch", "arguments": PATCH}], "when": when})
     title: list[dict[str, Any]] = [{"text": "A title."}]
     # qwen-code's conversations begin with a turn of the assistant that it wrote itself.
     start = [{"text": "Ready.", "when": when}] if agent == "qwen" else []
     if not rich:
         return [*start, first, *last, *title]
     two = {"calls": [shell_call(agent, "two"), shell_call(agent, "three")], "when": when}
-    return [*start, {**thinking, **first}, {**thinking, **two}, *last, *title]
+    return [*start, {**thinking, **first}, {**thinking, **two}, *more, *last, *title]
 
 
 def outputs(model: Model) -> str:
@@ -212,13 +225,17 @@ def outputs(model: Model) -> str:
     return str(results)
 
 
-def verdict(model: Model, output: str, rich: bool, upstream: str) -> str:
+def verdict(run: Run, model: Model, output: str, rich: bool, upstream: str) -> str:
     """What is missing, or ``ok``."""
     wanted = ["one-42", "two-42", "three-42"] if rich else ["one-42"]
     found = outputs(model)
     if missing := [word for word in wanted if word not in found]:
         return f"no {missing[0]}"
-    if DONE not in output and rich is False:
+    if rich and run.agent in WITH_MCP and "from-mcp-14" not in found:
+        return "no MCP result"
+    if rich and run.agent in WITH_PATCHES and not (run.work / "added.txt").exists():
+        return "no patch"
+    if DONE not in output:
         return "no reply"
     if rich and upstream in ("anthropic-messages", "openai-responses", "bedrock-converse"):
         blocks = [b for message in model.asked[-1].messages for b in message.content]
@@ -251,12 +268,12 @@ def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
         try:
             done = subprocess.run(
                 command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, timeout=120, check=False,
+                text=True, timeout=300, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "timeout"
         (same / "output.txt").write_text(done.stdout + done.stderr)
-        return verdict(model, done.stdout, rich, upstream)
+        return verdict(run, model, done.stdout, rich, upstream)
 
 
 def install(agents: list[str], folder: Path) -> None:
@@ -267,6 +284,13 @@ def install(agents: list[str], folder: Path) -> None:
         (folder / "package.json").write_text("{}")
         npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", *missing]
         subprocess.run(npm, cwd=folder, check=True)
+
+
+def versions(agents: list[str], folder: Path) -> str:
+    """What is installed."""
+    names = sorted({PACKAGES[agent] for agent in agents})
+    files = {name: folder / "node_modules" / name / "package.json" for name in names}
+    return ", ".join(f"{n} {json.loads(file.read_text())['version']}" for n, file in files.items())
 
 
 def main() -> int:
@@ -282,6 +306,7 @@ def main() -> int:
     failed = 0
     try:
         install(agents, folder)
+        print(f"{date.today()}: {versions(agents, folder)}\n")
         print("| agent | " + " | ".join(upstreams) + " |")
         print("| --- |" + " --- |" * len(upstreams))
         for agent in agents:
