@@ -6,6 +6,10 @@ parallel calls, two rounds, an MCP server with a long name) with each, and print
 leaves this machine; no key is needed. Not part of ``make check``: it takes minutes and 2 GB.
 
     python tools/agents.py [--agents claude,codex] [--upstreams gemini] [--keep FOLDER]
+
+With ``--llama PATH --vocabulary FILE [--template FILE]`` the same agents have a real
+``llama-server`` behind the gateway, asked over Chat, Responses and Messages, with a model that
+calls one tool (``tiny_model.py``, which needs gguf and numpy).
 """
 
 from __future__ import annotations
@@ -14,11 +18,14 @@ import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -254,26 +261,90 @@ def behind(upstream: str, told: list[dict[str, Any]]) -> Iterator[tuple[str, Mod
         yield stack.enter_context(running(gateway)), model
 
 
+LLAMA = {
+    "llama-cpp": "/v1",
+    "openai-responses": "/v1",
+    "anthropic-messages": "",
+}
+"""What llama-server speaks."""
+
+
+@contextmanager
+def llama(told: argparse.Namespace, agent: str, folder: Path) -> Iterator[str]:
+    """A llama-server whose model calls the shell of an agent."""
+    from tiny_model import make
+
+    call = shell_call(agent, "one")
+    command = SHELLS[agent][1]
+    call["arguments"][command] += " | tee ran.txt"
+    path = folder / f"{agent}.gguf"
+    make(told.vocabulary, path, json.dumps(call), DONE)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ["-m", str(path), "--port", str(port), "--jinja", "-t", "2", "-c", "131072", "-np", "1"]
+    if told.template:
+        flags += ["--chat-template-file", told.template]
+    with (folder / f"llama-{agent}.txt").open("wb") as log:
+        server = subprocess.Popen([told.llama, *flags], stdout=log, stderr=log)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+                    break
+                time.sleep(0.1)
+            yield url
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def ran_with_llama(agent: str, dialect: str, url: str, folder: Path) -> str:
+    """One cell: whether the agent ran the tool that the model called, and heard its last words."""
+    normalize = dialect == "openai-responses"  # its streams lack output_index
+    server = Upstream(
+        dialect=dialect, url=url + LLAMA[dialect], key="k", retries=0, normalize=normalize,
+        system="user",
+    )  # fmt: skip
+    gateway = Gateway(Config(log="none", upstreams={"up": server}))
+    with running(gateway) as front:
+        run, done = started(agent, front, folder)
+    if done is None:
+        return "timeout"
+    made = run.work / "ran.txt"
+    if not made.exists() or made.read_text() != "one-42":
+        return "no call"
+    return "ok" if DONE in done.stdout else "no reply"
+
+
+def started(
+    agent: str, url: str, folder: Path
+) -> tuple[Run, subprocess.CompletedProcess[str] | None]:
+    """An agent that has run in a folder of its own; None: it did not end."""
+    same = Path(tempfile.mkdtemp(dir=folder))
+    run = Run(agent, url, same, folder / "node_modules" / ".bin")
+    run.work.mkdir()
+    (same / "mcp.py").write_text(MCP)
+    subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
+    command, env = AGENTS[agent](run)
+    command[0] = str(run.bin / command[0])
+    try:
+        done = subprocess.run(
+            command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return run, None
+    (same / "output.txt").write_text(done.stdout + done.stderr)
+    return run, done
+
+
 def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
     """One cell of the table."""
     told = replies(agent, rich)
-    same = Path(tempfile.mkdtemp(dir=folder))
     with behind(upstream, told) as (url, model):
-        run = Run(agent, url, same, folder / "node_modules" / ".bin")
-        run.work.mkdir()
-        (same / "mcp.py").write_text(MCP)
-        subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
-        command, env = AGENTS[agent](run)
-        command[0] = str(run.bin / command[0])
-        try:
-            done = subprocess.run(
-                command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, timeout=300, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return "timeout"
-        (same / "output.txt").write_text(done.stdout + done.stderr)
-        return verdict(run, model, done.stdout, rich, upstream)
+        run, done = started(agent, url, folder)
+        return "timeout" if done is None else verdict(run, model, done.stdout, rich, upstream)
 
 
 def install(agents: list[str], folder: Path) -> None:
@@ -297,9 +368,13 @@ def main() -> int:
     asked = argparse.ArgumentParser(description="Real agents through the gateway.")
     asked.add_argument("--agents", default=",".join(AGENTS))
     asked.add_argument("--upstreams", default=",".join(UPSTREAMS))
+    asked.add_argument("--llama", help="a llama-server, which is asked instead")
+    asked.add_argument("--vocabulary", help="the vocabulary of its model")
+    asked.add_argument("--template", help="its chat template")
     asked.add_argument("--keep", help="a folder that stays, with the agents in it")
     told = asked.parse_args()
-    agents, upstreams = told.agents.split(","), told.upstreams.split(",")
+    agents = told.agents.split(",")
+    upstreams = list(LLAMA) if told.llama else told.upstreams.split(",")
     folder = Path(told.keep or tempfile.mkdtemp(prefix="agents-")).absolute()
     folder.mkdir(exist_ok=True)
     os.chdir(folder)
@@ -311,7 +386,11 @@ def main() -> int:
         print("| --- |" + " --- |" * len(upstreams))
         for agent in agents:
             cells = []
-            for upstream in upstreams:
+            if told.llama:
+                with llama(told, agent, folder) as url:
+                    cells = [ran_with_llama(agent, each, url, folder) for each in upstreams]
+                failed += sum(cell != "ok" for cell in cells)
+            for upstream in () if told.llama else upstreams:
                 plain, rich = (ran(agent, upstream, rich, folder) for rich in (False, True))
                 cells.append(plain if plain == rich else f"{plain} / {rich}")
                 failed += (plain != "ok") + (rich != "ok")

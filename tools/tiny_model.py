@@ -17,6 +17,7 @@ text over the call, whatever the length of the prompt. Needs ``gguf`` and ``nump
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ USER_DEFINED = 4
 
 def make(vocabulary: str | Path, out: str | Path, call: str, done: str) -> None:
     """Write the model."""
-    import gguf
-    import numpy as np
+    gguf: Any = import_module("gguf")
+    np: Any = import_module("numpy")
 
     reader = gguf.GGUFReader(str(vocabulary))
     added = [RESPONSE, THINKS, f"<tool_call>\n{call}\n</tool_call>", done]

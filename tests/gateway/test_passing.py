@@ -6,11 +6,12 @@ Upstreams are small ASGI applications of the tests' own, so that what they were 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import socket
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -148,8 +149,8 @@ TRICKY = 'say "type":"message_stop" and data: [DONE]\n\nevent: error\n\n"usage":
 
 
 @pytest.fixture(params=list(KINDS))
-def frames(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[bytes]]]:
-    yield request.param, chunks(request.param, TRICKY)
+def frames(request: pytest.FixtureRequest) -> tuple[str, list[bytes]]:
+    return request.param, chunks(request.param, TRICKY)
 
 
 def passed(name: str, pieces: list[bytes]) -> tuple[bytes, Passing]:
@@ -196,6 +197,7 @@ def test_a_slow_client_slows_its_upstream_down() -> None:
         b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
         + (b'{"type":"text_delta","text":"%b"}}\n\n' % (b"x" * 65_000))
     )
+    begin = b"".join(chunks("anthropic-messages", "x")[:2])
     sent, stopped = 0, threading.Event()
 
     async def upstream(scope: Any, receive: Any, send: Any) -> None:
@@ -206,6 +208,7 @@ def test_a_slow_client_slows_its_upstream_down() -> None:
             pass
         headers = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": begin, "more_body": True})
         for _ in range(2000):
             message = {"type": "http.response.body", "body": piece, "more_body": True}
             try:
@@ -247,13 +250,10 @@ def test_a_response_belongs_to_the_client_that_asked_for_it() -> None:
         assert post(url, "/v1/responses", more, bob).status == 404
         assert post(url, "/v1/responses", more, ann).status == 200
         for headers, status in ((bob, 404), (ann, 200)):
-            request = urllib.request.Request(f"{url}/v1/responses/{name}", headers=headers)
-            try:
-                with urllib.request.urlopen(request, timeout=20) as reply:
-                    assert reply.status == status
-            except urllib.error.HTTPError as error:
-                with error:
-                    assert error.code == status
+            line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+            line.request("GET", f"/v1/responses/{name}", headers=headers)
+            assert line.getresponse().status == status
+            line.close()
 
 
 def test_a_socket_is_continued_with_an_upstream_of_its_own_dialect() -> None:
@@ -291,7 +291,8 @@ class Failing(Memory):
     async def get(self, key: str) -> bytes | None:
         raise StoreFailed("the store (Redis) failed: ConnectionError")
 
-    put = get  # type: ignore[assignment]
+    async def put(self, key: str, value: bytes) -> None:
+        raise StoreFailed("the store (Redis) failed: ConnectionError")
 
 
 def test_a_store_that_fails_ends_no_conversation() -> None:

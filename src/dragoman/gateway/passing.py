@@ -45,6 +45,8 @@ class Kind(NamedTuple):
     """what each addition has in it, in one of these spellings"""
     not_in: tuple[bytes, ...] = (b'"error"',)
     """what is in none of the frames that pass"""
+    repeats: bool = False
+    """whether an error at the end repeats the whole response, so that additions are kept as well"""
 
 
 def events(*names: str) -> tuple[bytes, ...]:
@@ -56,14 +58,15 @@ def events(*names: str) -> tuple[bytes, ...]:
     )
 
 
-NAMED = rb'(?:event: (%b)\ndata: \{"type": ?"\1"[^\r\n]*\}\n\n)+'
+COMMENTS = rb"(?::[^\r\n]*\n\n)*"
+NAMED = rb'(?:event: (%b)\ndata: \{"type": ?"\1"[^\r\n]*\}\n\n|:[^\r\n]*\n\n)+'
 KINDS = {
     "anthropic-messages": Kind(
         events("content_block_delta"),
         re.compile(NAMED % rb"message_start|content_block_\w+|message_delta|message_stop|ping"),
         re.compile(
             rb'event: message_delta\ndata: [^\n]*"stop_reason": ?"[^\n]*\n\n'
-            rb'event: message_stop\ndata: \{"type": ?"message_stop"[^\n]*\}\n\n\Z'
+            rb'event: message_stop\ndata: \{"type": ?"message_stop"[^\n]*\}\n\n' + COMMENTS + rb"\Z"
         ),
     ),
     "openai-responses": Kind(
@@ -72,20 +75,21 @@ KINDS = {
             "response.reasoning_summary_text.delta",
             "response.function_call_arguments.delta",
         ),
-        re.compile(
-            NAMED % rb"response\.(?:created|in_progress|completed|incomplete|[a-z_]+\.[a-z_.]+)"
-        ),
+        re.compile(NAMED % rb"response\.(?!failed)[a-z_.]+"),
         re.compile(
             rb'event: response\.(completed|incomplete)\ndata: \{"type": ?"response\.\1"'
-            rb"[^\n]*\}\n\n\Z"
+            rb"[^\n]*\}\n\n" + COMMENTS + rb"\Z"
         ),
         not_in=(b'"error":{', b'"error": {'),
+        repeats=True,
     ),
     "openai-chat": Kind(
         (b"data: {",),
-        re.compile(rb"(?:data: (?:\{[^\r\n]*\}|\[DONE\])\n\n)+"),
+        re.compile(rb"(?:data: (?:\{[^\r\n]*\}|\[DONE\])\n\n|:[^\r\n]*\n\n)+"),
         re.compile(
-            rb'"finish_reason": ?"[^\n]*\}\n\n(?:data: \{[^\n]*\}\n\n)*data: \[DONE\]\n\n\Z'
+            rb'"finish_reason": ?"[^\n]*\}\n\n(?:data: \{[^\n]*\}\n\n)*data: \[DONE\]\n\n'
+            + COMMENTS
+            + rb"\Z"
         ),
         each=(b'"finish_reason":null', b'"finish_reason": null'),
         not_in=(b'"error"', b'"usage":{', b'"usage": {'),
@@ -111,7 +115,7 @@ class Passing:
         self._make, self._dialect = make, dialect
         self._kind = KINDS.get(dialect.name)
         self._kept: list[bytes] = []
-        self._size = 0
+        self._size = self._unread = 0
         self.flow: Transcoder | None = None if self._kind is not None else make()
 
     def feed(self, data: bytes) -> bytes:
@@ -120,10 +124,14 @@ class Passing:
             return self.flow.feed(data)
         kind = self._kind
         assert kind is not None
-        if self._kept and is_addition(data, kind):
+        count = additions(data, kind) if self._kept else 0
+        if count and not kind.repeats:
+            self._unread += count
             return data
         self._size += len(data)
-        if self._size <= KEPT and kind.frames.fullmatch(data) is not None:
+        if self._size <= KEPT and (
+            (kind.repeats and count) or kind.frames.fullmatch(data) is not None
+        ):
             self._kept.append(data)
             if not any(odd in data for odd in kind.not_in if b"usage" not in odd):
                 return data
@@ -137,6 +145,7 @@ class Passing:
             for data in self._kept:
                 self.flow.feed(data)
             self._kept = []
+            self.flow.skip(self._unread)
         return self.flow
 
     def close(self) -> bytes:
@@ -168,17 +177,18 @@ class Passing:
         return self.flow is not None and self.flow.ended
 
 
-def is_addition(data: bytes, kind: Kind) -> bool:
-    """Whether a piece of a stream is made of whole frames that add to a text."""
+def additions(data: bytes, kind: Kind) -> int:
+    """How many frames add to a text in a piece of a stream that is made of such frames; else 0."""
     if not data.endswith(END) or any(odd in data for odd in kind.not_in):
-        return False
+        return 0
     for start in kind.additions:
         if data.startswith(start):
             count = data.count(b"\n\n")
             if data.count(END + start) != count - 1:
-                return False
-            return not kind.each or any(data.count(each) == count for each in kind.each)
-    return False
+                return 0
+            plain = not kind.each or any(data.count(each) == count for each in kind.each)
+            return count if plain else 0
+    return 0
 
 
 def counted(line: bytes) -> dict[str, Json]:

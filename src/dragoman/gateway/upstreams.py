@@ -152,7 +152,8 @@ class Server:
             if passed:
                 headers = Headers({**headers, **passed})
         if self.settings.forward_key and call.key:
-            headers = Headers({**headers, **self._forwarded(call, call.key)})
+            rest = {k: v for k, v in headers.items() if k != row.key_header}
+            headers = Headers({**rest, **self._forwarded(call, call.key)})
         if (url := self._urls.get((call.model, stream))) is None:
             url = self._address.url_for(call.model, stream)
             if len(self._urls) < MOST_URLS:
