@@ -185,7 +185,7 @@ def process(command: tuple[str, ...], port: int) -> Iterator[subprocess.Popen[by
 
 
 async def listening(port: int, started: subprocess.Popen[bytes]) -> None:
-    for _ in range(1200):
+    for _ in range(6000):  # a peer may take minutes on a busy machine
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:

@@ -27,6 +27,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,7 +185,7 @@ def shell_call(agent: str, word: str) -> dict[str, Any]:
     if agent in ("codex", "codex-ws"):
         del arguments["description"]
     if agent == "qwen":
-        arguments["is_background"] = False  # type: ignore[assignment]
+        arguments = {key: arguments[key], "is_background": False, "description": "say it"}
     return {"name": name, "arguments": arguments}
 
 
@@ -272,8 +273,7 @@ LLAMA = {
 @contextmanager
 def llama(told: argparse.Namespace, agent: str, folder: Path) -> Iterator[str]:
     """A llama-server whose model calls the shell of an agent."""
-    from tiny_model import make
-
+    make = import_module("tiny_model").make
     call = shell_call(agent, "one")
     command = SHELLS[agent][1]
     call["arguments"][command] += " | tee ran.txt"

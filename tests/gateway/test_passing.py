@@ -26,7 +26,11 @@ from dragoman.gateway.store import Memory, StoreFailed
 from dragoman.streams.transcoder import Transcoder
 from gateways import Model, chain, post, running, scripted
 
-ASKED = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+ASKED: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "Hi"}],
+}
 MESSAGE = {
     "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
     "content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn", "stop_sequence": None,
@@ -134,7 +138,7 @@ def test_ids_of_users_are_for_the_vendor_alone(share: bool | None) -> None:
 def chunks(name: str, text: str) -> list[bytes]:
     """A stream of our own writer, frame by frame."""
     with scripted({"text": text, "usage": {"input": 40, "output": 7}}) as (url, _):
-        paths = {
+        paths: dict[str, tuple[str, dict[str, Any]]] = {
             "anthropic-messages": ("/v1/messages", ASKED),
             "openai-chat": ("/v1/chat/completions", ASKED),
             "openai-responses": ("/v1/responses", {"model": "m", "input": "Hi"}),
@@ -307,7 +311,7 @@ def test_a_store_that_fails_ends_no_conversation() -> None:
             assert first.status == 200
             message = json.loads(first.body)["choices"][0]["message"]
             result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"]}
-            asked["messages"] = [*ASKED["messages"], message, {**result, "content": "14"}]  # type: ignore[misc]
+            asked["messages"] = [*ASKED["messages"], message, {**result, "content": "14"}]
             second = post(url, "/v1/chat/completions", json.dumps(asked).encode())
             assert json.loads(second.body)["choices"][0]["message"]["content"] == "Done."
             more = {"model": "m", "input": "a", "previous_response_id": "resp_1"}

@@ -13,9 +13,9 @@ import msgspec
 
 from ..model import Json
 from .clients import Refused
-from .store import Memory, Owned
+from .store import Owned, Store
 
-Kept: TypeAlias = Owned | Memory
+Kept: TypeAlias = Owned | Store
 """Where responses are: in the store, or with the connection that asked for them."""
 KEY = "response:"
 decode = msgspec.json.Decoder(dict[str, Any]).decode

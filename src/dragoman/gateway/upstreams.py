@@ -145,6 +145,8 @@ class Server:
             document = {**body, **self.settings.extra} if self.settings.extra else body
             if stream:
                 document = {**stream_fields(self.dialect), **document}
+            if self.settings.normalize:
+                document = with_types(document)
             body = encode(row.body(document, stream, self.dialect.model_key))
         headers = self._stream_headers if stream else self._headers
         if self._passes and call.client.name == self.dialect.name:
@@ -207,6 +209,18 @@ class Server:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def with_types(document: dict[str, Json]) -> dict[str, Json]:
+    """A request whose messages have their type: llama-server knows those of Responses by it."""
+    items = document.get("input")
+    if not isinstance(items, list):
+        return document
+    told = [
+        {"type": "message", **item} if isinstance(item, dict) and "role" in item else item
+        for item in items
+    ]
+    return {**document, "input": told}
 
 
 def names_in(body: bytes) -> tuple[str, ...]:
