@@ -181,7 +181,7 @@ PATCH = "*** Begin Patch\n*** Add File: added.txt\n+patched-42\n*** End Patch\n"
 
 def shell_call(agent: str, word: str) -> dict[str, Any]:
     name, key = SHELLS[agent]
-    arguments = {key: f"printf {word}-%d 42", "description": "say it"}
+    arguments: dict[str, Any] = {key: f"printf {word}-%d 42", "description": "say it"}
     if agent in ("codex", "codex-ws"):
         del arguments["description"]
     if agent == "qwen":
