@@ -168,7 +168,8 @@ def serve(role: str, port: int, upstream: str) -> None:
 def process(command: tuple[str, ...], port: int) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     if not command[0].startswith(sys.prefix):  # a peer, in an environment of its own
-        environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     started = subprocess.Popen(
         command,
         env=environment,

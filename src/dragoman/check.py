@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import dialects
+from .core import lines
 from .core.models import Models, given
 from .core.reading import LIMIT, load, nearest
 from .dialect import Facet, Problem
@@ -34,13 +35,14 @@ def check(
     own to the table of model facts (``dragoman.models``). ``limit`` is how many bytes a document
     may have (None: any number).
     """
-    value = load(doc, limit)
+    speaker = dialects.get(dialect)
+    value = load(lines.of(doc, limit) if speaker.lines else doc, limit)
     try:
         return [
             problem
             if not left
             else replace(problem, path=where)  # what is missing has no path of its own
-            for problem in dialects.get(dialect).check(value, facet, given(models))
+            for problem in speaker.check(value, facet, given(models))
             for where, left in (nearest(value, problem.path),)
         ]
     except RecursionError:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from . import capsule as capsules
 from . import dialects
-from .core import duplicates, surrogates
+from .core import duplicates, lines, surrogates
 from .core.models import DEFAULT, Models, given
-from .core.reading import LIMIT, is_longer, load
+from .core.reading import BYTES, LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import Whole
 from .core.walk import below
@@ -82,6 +82,8 @@ def convert(
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
+    if source is None or dialects.get(source).lines:
+        doc = _as_one(doc, source, limit)
     halves: Whole | None = None
     try:
         value = load(doc, limit)
@@ -127,7 +129,10 @@ def convert(
     if fail_on != ():
         log.enforce(fail_on)
     losses, restored = tuple(log.losses), tuple(log.restored)
-    return Result(document, losses, carried, None, restored, read=later, embeds=log.embedded)
+    return Result(
+        document, losses, carried, None, restored,
+        read=later, embeds=log.embedded, lines=writer.lines,
+    )  # fmt: skip
 
 
 def read_for(writer: Dialect, value: Json, reader: Dialect, facet: str, model: str | None) -> Tree:
@@ -213,7 +218,8 @@ def read(
     >>> read({"model": "m", "messages": []}, "openai-chat").model
     'm'
     """
-    value, reader = load(doc, limit), dialects.get(dialect)
+    reader = dialects.get(dialect)
+    value = load(lines.of(doc, limit) if reader.lines else doc, limit)
     return with_source(reader.read(value, facet), value, reader)
 
 
@@ -228,9 +234,10 @@ def write(
 ) -> Result:
     """A canonical tree as a document. The facet is the kind of tree."""
     log = Ledger(now, ids, given(models))
-    document = dialects.get(dialect).write(tree, log)
+    writer = dialects.get(dialect)
+    document = writer.write(tree, log)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses))
+    return Result(document, tuple(log.losses), lines=writer.lines)
 
 
 def join(
@@ -285,7 +292,7 @@ def join(
         log.dropped("message.empty", reply.at, why)
     document = writer.write(asked, log)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses))
+    return Result(document, tuple(log.losses), lines=writer.lines)
 
 
 def _convert_stream(
@@ -313,6 +320,20 @@ def _convert_stream(
     written = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)
     return Result(written, transcoder.losses)
+
+
+def _as_one(doc: Json | bytes, source: str | None, limit: int | None) -> Json | bytes:
+    """The bytes of a file of JSON lines as one JSON text: the list of their values.
+
+    Where no ``source`` is named, the lines must be those of a dialect that has such files.
+    """
+    if source is not None:
+        return lines.of(doc, limit)
+    if not isinstance(doc, BYTES) or is_longer(doc, limit):
+        return doc
+    from .detect import as_lines  # needed only here
+
+    return as_lines(bytes(doc)) or doc
 
 
 def detected(doc: Json, facet: str) -> Dialect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import dialects
+from .core import lines
 from .core.reading import LIMIT, UNREADABLE, decode, is_longer, load
 from .core.surrogates import parse_leniently
 from .dialect import Dialect, Facet, Guess
@@ -15,6 +16,10 @@ MARGIN = 0.01
 """Two guesses closer than this are tied."""
 BEGINNINGS = {b"{": "ndjson", b"[": "array", b"\0": "eventstream"}
 """The first byte of a stream -> its framing; the length of a binary frame begins with a zero."""
+_SIGNIFICANT = 16
+"""How many lines of a file of JSON lines are looked at."""
+_LINE_KEYS = frozenset({"type", "kind", "sessionId", "payload"})
+"""Of these, one is in each line of the sessions that are files of lines."""
 FRAMES = 8
 """How many frames of a stream are read."""
 
@@ -60,8 +65,36 @@ def detect(
         guess = detect_stream(bytes(doc))
         return Guesses.of([] if guess is None else [guess])
     if isinstance(doc, bytes | bytearray | memoryview):
-        return weigh(parse_leniently(bytes(doc)), facet)
+        data = bytes(doc)
+        return weigh(parse_leniently(as_lines(data) or data), facet)
     return weigh(load(doc), facet)
+
+
+def as_lines(data: bytes) -> bytes | None:
+    """The lines of a file as one JSON text, if they are of a dialect that has such files."""
+    if not lines.are_several(data) or not begins_lines(_beginning(data)):
+        return None
+    return lines.as_list(data)
+
+
+def begins_lines(data: bytes) -> bool:
+    """Whether some lines are the beginning of a file of JSON lines that is one document."""
+    values = parse_leniently(lines.as_list(data))
+    first = next((value for value in values if value.__class__ is dict), {})
+    if _LINE_KEYS.isdisjoint(first):  # as with most files; no dialect is loaded for them
+        return False
+    found = weigh(values)
+    return bool(found) and dialects.get(found[0].dialect).lines
+
+
+def _beginning(data: bytes) -> bytes:
+    """So many lines as tell what the others are."""
+    end = -1
+    for _ in range(_SIGNIFICANT):
+        end = data.find(b"\n", end + 1)
+        if end < 0:
+            return data
+    return data[:end]
 
 
 def weigh(value: Json, facet: str | None = None) -> Guesses:

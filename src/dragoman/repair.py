@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import dialects
-from .core import duplicates
+from .core import duplicates, lines
 from .core.models import Models, given
 from .core.reading import LIMIT, is_longer, load
 from .core.source import with_source
@@ -59,6 +59,7 @@ def repair(
 
     speaker = dialects.get(dialect)
     log = Ledger(models=given(models), target=speaker.name)
+    doc = lines.of(doc, limit) if speaker.lines else doc
     value = _loaded(doc, limit, log)
     duplicates.note(doc, value, log)
     if facet not in ("request", "messages"):
@@ -74,7 +75,7 @@ def repair(
         repaired = repair(speaker, tree, value, facet, bench)
     document = value if repaired is tree else speaker.write(repaired, log)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses))
+    return Result(document, tuple(log.losses), lines=speaker.lines)
 
 
 def _loaded(doc: Json | bytes, limit: int | None, log: Ledger) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .core import lines as json_lines
 from .core.reading import decode, encode
 from .ledger import Loss, Restored
 from .model import Json
@@ -17,7 +18,8 @@ class Result:
     parsed when somebody asks for it. ``status`` is the HTTP status that goes with the reply of an
     ``Exchange``. ``restored`` lists every place that came from a capsule, which is untrusted
     without a key. ``read`` is the source, bytes and their value, and the target: duplicate keys are
-    looked for only when ``losses`` is read, and until then it is kept.
+    looked for only when ``losses`` is read, and until then it is kept. ``lines``: the document is
+    a file of JSON lines.
 
     A result unpacks into the two that most callers want:
 
@@ -26,7 +28,9 @@ class Result:
     {'model': 'm'}
     """
 
-    __slots__ = ("_embeds", "_losses", "_read", "_written", "capsule", "restored", "status")
+    __slots__ = (
+        "_embeds", "_lines", "_losses", "_read", "_written", "capsule", "restored", "status",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -38,9 +42,11 @@ class Result:
         *,
         read: tuple[bytes, Json, str] | None = None,
         embeds: bool = False,
+        lines: bool = False,
     ) -> None:
         self._written = document
         self._embeds = embeds
+        self._lines = lines
         self._losses = losses
         self._read = read
         self.capsule = capsule
@@ -73,8 +79,11 @@ class Result:
         return iter((self.document, self.losses))
 
     def to_json(self) -> bytes:
-        """The document as compact JSON; a stream as it is."""
-        return self._written if self._written.__class__ is bytes else encode(self._written)
+        """The document as compact JSON, a line for each value where it is a file of lines; a
+        stream as it is."""
+        if self._written.__class__ is bytes:
+            return self._written
+        return json_lines.join(self._written) if self._lines else encode(self._written)
 
     def __repr__(self) -> str:
         kinds: dict[str, int] = {}

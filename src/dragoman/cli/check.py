@@ -16,7 +16,7 @@ from . import ledger, options, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND, place, usage
-from .inputs import Document, Form, expand
+from .inputs import Document, expand, form_of
 from .problems import FORMS, Found, Printer
 from .sources import Source, Teller, identify
 from .wrapped import View
@@ -74,7 +74,7 @@ def command(
     if as_json and form not in (None, "json"):
         raise usage(f"--json and --output-format {form} cannot be combined")
     printer = Printer(form or ("json" if as_json else "text"))
-    shape: Form | None = None if lines is None else "jsonl" if lines else "json"
+    shape = form_of(lines, source)
     view = View(at, facet if facet in ("request", "response", "error") else None)
     batch, teller = Batch(expand(files), view=view, quiet=quiet), Teller(quiet)
     found = 0

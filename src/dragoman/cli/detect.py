@@ -14,7 +14,7 @@ from . import options, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
-from .inputs import CHUNK, Document, Form, Reading, expand
+from .inputs import CHUNK, Document, Reading, expand, form_of
 from .sources import SURE, named_alike, sure
 from .wrapped import View
 
@@ -44,10 +44,9 @@ def command(
     named. In both cases, or if the best guess is less than 50 % sure, the exit code is 1: the
     other commands then require -f.
     """
-    form: Form | None = None if lines is None else "jsonl" if lines else "json"
     batch = Batch(expand(files), view=View(at))
     unknown = 0
-    for reading in batch.readings("stream" if facet == "stream" else form):
+    for reading in batch.readings(form_of(lines, None, facet)):
         if reading.form == "stream":
             guess = _stream(reading)
             unknown += not guess

@@ -15,11 +15,11 @@ from .app import command as make_command
 from .batch import Batch
 from .compare import IGNORABLE, Difference, Side, compare, excerpts
 from .faults import DONE, FOUND, usage
-from .inputs import Input
+from .inputs import Input, form_of
 from .lines import Line, Span, clip, width, wrap
 from .outputs import write_to
 from .screen import Screen
-from .trees import Shown, each, form_of
+from .trees import Shown, each
 
 _IGNORABLE = options.Words("part", IGNORABLE.items)
 
@@ -83,7 +83,7 @@ class Pair(NamedTuple):
 
 def conversations(path: str, dialect: str | None, facet: str | None) -> Iterator[Shown]:
     batch = Batch([Input(path)], stop=True)
-    for reading in batch.readings(form_of(None, facet)):
+    for reading in batch.readings(form_of(None, dialect, facet)):
         yield from each(batch, reading, dialect, facet)
 
 

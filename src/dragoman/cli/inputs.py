@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias,
 import click
 from msgspec.structs import replace
 
+from .. import dialects
+from ..core.lines import as_list
+from ..detect import begins_lines
 from ..errors import MissingExtra
 from ..ledger import Loss
 from . import terminal
@@ -27,11 +30,16 @@ from .faults import MALFORMED, Fault, io_fault, usage
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-Form: TypeAlias = Literal["json", "jsonl", "stream"]
+    from ..containers._documents import Put
+
+Form: TypeAlias = Literal["json", "jsonl", "lines", "stream", "container"]
+"""One document, one on each line, one that is all lines, a stream, a container that is no JSON."""
 
 PACKED = (".gz", ".zst", ".zstd")
 FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
-KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har")
+CONTAINERS = (".yaml", ".yml", ".flow", ".flows", ".mitm", ".parquet", ".arrow", ".feather", ".zip")
+"""What the names of files end in that hold documents and are not JSON."""
+KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har", *CONTAINERS)
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
 CHUNK = 64 * 1024
@@ -59,6 +67,11 @@ class Input:
         self.name = "stdin" if path == "-" else path
         self.taken = 0
         """How many bytes of the file have been read; for the progress."""
+
+    @property
+    def within(self) -> Path | None:
+        """The folder that was named: where the input is replaced, no link leads out of it."""
+        return Path(self.base) if self.base else None
 
     @property
     def size(self) -> int | None:
@@ -131,7 +144,20 @@ class Document:
     that. ``notes`` are losses that it has had before it was a document.
     """
 
-    __slots__ = ("data", "hint", "input", "label", "line", "notes", "outer", "place")
+    __slots__ = (
+        "data",
+        "hint",
+        "id",
+        "input",
+        "is_packed",
+        "label",
+        "line",
+        "notes",
+        "outer",
+        "place",
+        "problem",
+        "put",
+    )
 
     def __init__(
         self,
@@ -153,6 +179,14 @@ class Document:
         self.label = label
         self.notes = notes
         self.place = place
+        self.is_packed = False
+        """It is a container that is not JSON, and no text."""
+        self.problem: Exception | None = None
+        """Why there is no document here: a record of a container that cannot be read."""
+        self.id: str | None = None
+        """The id of a record of a batch."""
+        self.put: Put | None = None
+        """The record of a container around a converted document."""
 
     @property
     def name(self) -> str:
@@ -180,7 +214,7 @@ class Document:
             data,
             self.line,
             hint=hint,
-            outer=self.data,
+            outer=b"" if self.is_packed else self.data,
             label=label,
             notes=notes,
             place=at.__add__,
@@ -254,7 +288,7 @@ class Reading:
         self.looked_at = 0  # bytes of these
         try:
             self.file = input.open()
-            self.form: Form = form or FORMS.get(input.suffix) or self.look()
+            self.form: Form = self.packed() or form or self.guess()
         except BaseException:
             input.close()
             raise
@@ -274,8 +308,13 @@ class Reading:
                 where=self.input.name,
                 hint="dragoman collect writes a document; convert --facet stream, a stream",
             )
-        if self.form == "json":
-            yield Document(self.input, self.all())
+        if self.form in ("json", "container"):
+            document = Document(self.input, self.all())
+            document.is_packed = self.form == "container"
+            yield document
+            return
+        if self.form == "lines":
+            yield Document(self.input, as_list(self.all()))
             return
         for number, line in enumerate(self.lines(), 1):
             if line.strip():
@@ -311,6 +350,32 @@ class Reading:
                 raise too_large("a document", most, self.input.name)
         return b"".join(parts)
 
+    def packed(self) -> Form | None:
+        """Whether it is a container that is not JSON: by its name, or by its first bytes."""
+        if self.input.suffix in CONTAINERS:
+            return "container"
+        if self.input.suffix in (*FORMS, ".json", ".har"):
+            return None
+        from ..containers import coding_of
+
+        try:
+            start = self.file.peek(4096)[:4096]
+        except Exception:  # which says itself what is wrong when it is read
+            return None
+        return None if coding_of(start) is None else "container"
+
+    def guess(self) -> Form:
+        """What the file is: by its name, or as its bytes look."""
+        form = FORMS.get(self.input.suffix) or self.look()
+        return "lines" if form == "jsonl" and self.is_session() else form
+
+    def is_session(self) -> bool:
+        """Whether all lines are one document; no more are read than are needed to tell."""
+        while not any(line.strip() for line in self.ahead):
+            if not self.next() or self.looked_at > CHUNK:
+                return False
+        return begins_lines(b"".join(self.ahead))
+
     def look(self) -> Form:
         """What the bytes are, by the look of the first lines."""
         first = self.next()
@@ -335,6 +400,15 @@ class Reading:
         if self.looked_at > limit():
             raise too_large("a document", limit(), self.input.name)
         return line
+
+
+def form_of(lines: bool | None, source: str | None, facet: str | None = None) -> Form | None:
+    """What the inputs are, as the options tell; None: each as it looks."""
+    if facet == "stream":
+        return "stream"
+    if lines is not None:
+        return "jsonl" if lines else "json"
+    return "lines" if source is not None and dialects.get(source).lines else None
 
 
 def limit() -> int:

@@ -9,7 +9,6 @@ import click
 
 from ..check import check
 from ..core.models import Models
-from ..core.reading import parse
 from ..dialect import Problem
 from ..ledger import Loss
 from ..repair import repair, repair_passes
@@ -17,7 +16,7 @@ from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND, usage
-from .inputs import Document, Form, Input, Reading, expand
+from .inputs import Document, Input, Reading, expand, form_of
 from .ledger import Tally
 from .outputs import Plan, Sink
 from .sources import Source, Teller, identify
@@ -86,7 +85,7 @@ class Repair:
             raise usage("--dry-run cannot be combined with --output or --in-place")
         self.source, self.facet, self.passes = source, facet, passes
         self.models = models
-        self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
+        self.form = form_of(lines, source)
         self.dry_run, self.compact, self.fail_on = dry_run, compact, fail_on
         self.quiet, self.verbose = quiet, verbose
         self.tally = Tally(report)
@@ -127,10 +126,10 @@ class Repair:
                     models=self.models,
                 )
                 data, losses = result.to_json(), document.placed(result.losses)
-                left = check(parse(data), source.dialect, facet=source.facet, models=self.models)
+                left = check(data, source.dialect, facet=source.facet, models=self.models)
                 if not self.dry_run:
                     on_a_line = self.on_a_line or reading.form == "jsonl" or self.compact
-                    sink.write(printing.json_text(data, on_a_line))
+                    sink.write(printing.document(data, source.dialect, on_a_line))
                 written += 1
             self.note(document, source, losses, left)
         return written

@@ -15,14 +15,14 @@ from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
 from .images import protocol
-from .inputs import Input, expand
+from .inputs import Input, expand, form_of
 from .lines import Line, Span, width
 from .outputs import Discard, Plan, Sink
 from .paint import Brush, paint
 from .portrait import Portrait, draw
 from .screen import Screen
 from .selecting import Numbers, NumbersType, PatternType, filtered, selected
-from .trees import Shown, each, form_of
+from .trees import Shown, each
 from .wrapped import View
 
 
@@ -124,7 +124,7 @@ def command(
 def conversations(
     batch: Batch, inputs: list[Input], source: str | None, facet: str | None, lines: bool | None
 ) -> Iterator[Shown]:
-    for reading in batch.readings(form_of(lines, facet), inputs):
+    for reading in batch.readings(form_of(lines, source, facet), inputs):
         yield from each(batch, reading, source, facet)
 
 

@@ -16,7 +16,7 @@ from ..model import Json, Tree
 from . import streams, terminal
 from .batch import Batch
 from .faults import Fault
-from .inputs import Document, Form, Reading, limit
+from .inputs import Document, Reading, limit
 from .sources import Source, identify, identify_stream
 
 
@@ -34,12 +34,6 @@ class Shown(NamedTuple):
     def what(self) -> str:
         """The dialect, if it is only one that may have said it, and the facet."""
         return str(self.source).strip()
-
-
-def form_of(lines: bool | None, facet: str | None) -> Form | None:
-    if facet == "stream":
-        return "stream"
-    return None if lines is None else "jsonl" if lines else "json"
 
 
 def each(batch: Batch, reading: Reading, dialect: str | None, facet: str | None) -> Iterator[Shown]:

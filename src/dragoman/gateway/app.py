@@ -18,7 +18,7 @@ from ..providers.timing import within
 from . import extras, sockets
 from .carrying import Envelope
 from .clients import Guests, Refused
-from .config import Aim, Client, Config, ConfigError, checked, route
+from .config import Aim, Client, Config, ConfigError, checked, read_file, route
 from .doors import Door, find, key_of
 from .handling import Handling, Send
 from .store import Store, StoreFailed, open_store
@@ -68,8 +68,7 @@ class Gateway:
                 raise ConfigError(f"secret_env: {config.secret_env} is not set")
             return secret.encode()
         if config.secret_file is not None:
-            with open(os.path.expanduser(config.secret_file), "rb") as file:
-                return file.read().strip()
+            return read_file(config.secret_file).strip()
         return secrets.token_bytes(32)
 
     async def start(self) -> None:

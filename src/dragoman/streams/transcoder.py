@@ -27,11 +27,12 @@ from ..errors import Malformed, Unsupported
 from ..ledger import Ids, Ledger, Loss
 from ..model import Failure, History, Json, Response
 from ..result import Result
-from .base import BlankReasoning, Spoken, StreamReader, StreamWriter
+from .base import StreamReader, StreamWriter
 from .candidates import InOrder
 from .events import Cite, Delta, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
+from .orders import BlankReasoning, Spoken
 from .splicing import Shape, Splice, Splicer
 
 _SIGNATURES = ("reasoning", "reasoning.signature")
@@ -408,9 +409,9 @@ class Transcoder:
         self._note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
-            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
             if not self.writer.needs_whole:
                 self.reader.note_late(self.log)
+            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
         self._note_ids()
         self._note_head(tree)
         if tree.failure is None:

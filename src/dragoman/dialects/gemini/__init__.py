@@ -173,6 +173,7 @@ class Gemini(Ruled):
     )
     stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
     history = "contents"
+    fields = request.CONFIG_FIELDS.but(*request.FIELDS.rows)
     stops = STOPS
     counts = COUNTS
     rules = RULES

@@ -28,9 +28,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...streams.base import REDACTED_LATE, OneByOne, Received, StreamReader, remember
+from ...streams.base import StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.orders import REDACTED_LATE, OneByOne
+from ...streams.received import Received, remember
 from ...streams.splicing import MARKED, Splice, around, silent
 from . import blocks, request
 from .blocks import REDACTED, Known
@@ -156,7 +158,7 @@ class ContentReader(StreamReader):
         block = self.read_block(doc, 0)
         if isinstance(block, ToolResult):
             raise Malformed("tool results are not allowed in a response", "/blocks")
-        part = ContentPart(doc, len(self.parts), self.whole)
+        part = ContentPart(doc, len(self.parts), whole=True)  # its thought is a mark, and short
         part.received.add(doc["thought"] if doc["type"] == "thinking" else "")
         self.parts.append(part)
         if isinstance(block, ToolCall):

@@ -15,11 +15,12 @@ from ...core.reading import as_dict, as_list, expected
 from ...core.signers import signer
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
-from ...streams.base import Received
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
+from ...streams.received import Received
 from ...streams.splicing import MARKED, Splice, around
+from ..openai_chat.choices import Speaker
 from ..openai_chat.parts import place_of
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.read_stream import ChatReader
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
 from . import details
@@ -124,7 +125,7 @@ class OpenRouterReader(ChatReader):
         else:
             index = self.begin_reasoning(speaker, entry, events)
         if entry.word and (text or not going_on) and entry.worded:
-            part = self.run[speaker.number] if entry.kind == SUMMARY else 0
+            part = max(self.run[speaker.number], 0) if entry.kind == SUMMARY else 0
             place = "summary" if entry.kind == SUMMARY else "text"
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
         key = SIGNED.get(str(entry.kind))
