@@ -277,6 +277,9 @@ def llama(told: argparse.Namespace, agent: str, folder: Path) -> Iterator[str]:
     call = shell_call(agent, "one")
     command = SHELLS[agent][1]
     call["arguments"][command] += " | tee ran.txt"
+    if agent in ("opencode", "goose"):
+        # Their tools have no such parameter, and llama-server fails on what a schema does not have.
+        del call["arguments"]["description"]
     path = folder / f"{agent}.gguf"
     make(told.vocabulary, path, json.dumps(call), DONE)
     with socket.socket() as free:
