@@ -1,36 +1,37 @@
-"""The gateway beside a minimal byte relay on the same stack, and beside peers where installed.
+"""The gateway beside a minimal byte relay on the same stack, and beside peers.
 
-    python -m benchmarks.gateway [--quick] [--peers]
+    python -m benchmarks.gateway [--quick] [--litellm PATH] [--rosetta PATH]
 
 Everything is on loopback, bounded in number and time. Four kinds of exchange: a small request and a
 stream of 100 deltas, converted (a Chat client, an Anthropic upstream) and of the same dialect. The
 upstream replies from memory. The relay reads a request, sends it on and passes the bytes of the
-reply: what any gateway on uvicorn and aiohttp costs. Printed: requests per second, median and 99th
-percentile in milliseconds, CPU time of the process per request and its ratio to the relay's; then
-memory with many open streams, and after them.
+reply: what any gateway on uvicorn and aiohttp costs. The gateway is ``dragoman serve``; peers are
+the commands ``litellm`` and ``llm-rosetta-gateway`` of environments of their own. All are asked in
+turn, several rounds long, since machines are shared: CPU time of the process per request (that of
+the best round) and its ratio to the relay's say more than times, which are printed as well. Then
+memory with 256 streams that are open at once, and after them.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TEXT = "The weather in Pera is mild. "
 DELTAS = 100
+OPEN, HELD = 256, 8
+"""Streams that are open at once, and for how many seconds."""
 
 
 class Case(NamedTuple):
@@ -112,7 +113,10 @@ class Static:
         if not stream:
             headers.append((b"content-length", str(len(self.whole)).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for frame in self.frames if stream else ():
+        held = b'"held"' in body
+        for number, frame in enumerate(self.frames if stream else ()):
+            if held and number == DELTAS // 2:
+                await asyncio.sleep(HELD)
             await send({"type": "http.response.body", "body": frame, "more_body": True})
             await asyncio.sleep(0)
         last = b"" if stream else self.whole
@@ -155,20 +159,24 @@ def serve(role: str, port: int, upstream: str) -> None:
     application: Any
     if role == "static":
         application = Static()
-    elif role == "relay":
-        application = Relay(upstream)
     else:
-        from dragoman.gateway import Config, Gateway, Upstream
-
-        up = Upstream(dialect="anthropic-messages", url=upstream, key="k")
-        application = Gateway(Config(log="none", upstreams={"up": up}))
+        application = Relay(upstream)
     uvicorn.run(application, port=port, log_level="error", access_log=False)
 
 
 @contextmanager
-def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+def process(command: tuple[str, ...], port: int) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
-    started = subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    if not command[0].startswith(sys.prefix):  # a peer, in an environment of its own
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    started = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         asyncio.run(listening(port, started))
         yield started
@@ -178,7 +186,7 @@ def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def listening(port: int, started: subprocess.Popen[bytes]) -> None:
-    for _ in range(1200):
+    for _ in range(6000):  # a peer may take minutes on a busy machine
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
@@ -203,9 +211,9 @@ class Figures(NamedTuple):
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Seconds of CPU time of a process, to the nanosecond."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def memory_of(pid: int) -> float:
@@ -246,7 +254,6 @@ async def replied(reader: asyncio.StreamReader) -> bool:
 
 async def loaded(port: int, pid: int, case: Case, connections: int, total: int) -> Figures:
     times: list[float] = []
-    await client(port, case, 5, [])
     before, began = cpu_of(pid), time.perf_counter()
     each = max(total // connections, 1)
     failed = await asyncio.gather(*(client(port, case, each, times) for _ in range(connections)))
@@ -258,26 +265,65 @@ async def loaded(port: int, pid: int, case: Case, connections: int, total: int) 
     )
 
 
-def row(name: str, found: Figures, base: Figures | None) -> str:
-    ratio = "" if base is None or not base.cpu else f"{found.cpu / base.cpu:.2f}"
-    figures = f"{found.rate:9.0f} {found.p50:8.1f} {found.p99:8.1f} {found.cpu:8.2f} {ratio:>6}"
-    return f"{name:34} {figures}" + (f"  {found.errors} errors" if found.errors else "")
+def best(rounds: list[Figures]) -> Figures:
+    """The least of each: what the others did to the machine is not counted."""
+    return Figures(
+        max(f.rate for f in rounds),
+        min(f.p50 for f in rounds),
+        min(f.p99 for f in rounds),
+        min(f.cpu for f in rounds),
+        sum(f.errors for f in rounds),
+    )
 
 
-def peers() -> Iterator[tuple[str, list[str], int]]:
-    """Other gateways, where they are installed."""
-    if importlib.util.find_spec("litellm") is not None and shutil.which("litellm"):
-        path = ROOT / ".cache" / "litellm.yaml"
-        path.parent.mkdir(exist_ok=True)
-        params = "{model: anthropic/m, api_base: 'http://127.0.0.1:8790', api_key: k}"
+def row(name: str, found: Figures, base: Figures) -> str:
+    ratio = f"{found.cpu / base.cpu:.2f}" if base.cpu else ""
+    added = f"{found.p50 - base.p50:8.2f} {found.p99 - base.p99:8.2f}"
+    figures = f"{found.rate:9.0f} {found.p50:8.2f} {found.p99:8.2f} {added} {found.cpu:8.3f}"
+    return f"{name:14} {figures} {ratio:>6}" + (f"  {found.errors} errors" if found.errors else "")
+
+
+class Server(NamedTuple):
+    """Who is measured."""
+
+    name: str
+    command: tuple[str, ...]
+    port: int
+    share: float = 1.0
+    """of the requests that the others get"""
+
+
+def servers(told: argparse.Namespace, upstream: str) -> Iterator[Server]:
+    here = [sys.executable, "-m", "benchmarks.gateway", "--serve"]
+    yield Server("relay", (*here, "relay", "8791", upstream), 8791)
+    serve = [sys.executable, "-m", "dragoman", "serve", "--log", "none", "--store", "memory"]
+    own = (*serve, "--port", "8792", "--upstream", f"anthropic-messages={upstream}")
+    yield Server("dragoman", own, 8792)
+    folder = ROOT / ".cache"
+    folder.mkdir(exist_ok=True)
+    if told.litellm:
+        path = folder / "litellm.yaml"
+        params = f"{{model: anthropic/m, api_base: '{upstream}', api_key: k}}"
         path.write_text(f"model_list: [{{model_name: m, litellm_params: {params}}}]\n")
-        yield "litellm", ["litellm", "--config", str(path), "--port", "8793"], 8793
+        yield Server("litellm", (told.litellm, "--config", str(path), "--port", "8793"), 8793, 0.05)
+    if told.rosetta:
+        path = folder / "rosetta.jsonc"
+        config = {
+            "providers": {"anthropic": {"api_key": "k", "base_url": upstream}},
+            "models": {"m": "anthropic"},
+            "server": {"host": "127.0.0.1", "port": 8794},
+        }
+        path.write_text(json.dumps(config))
+        options = ["--config", str(path), "--no-banner", "--log-level", "error"]
+        command = (told.rosetta, *options, "--data-dir", str(folder))
+        yield Server("llm-rosetta", command, 8794, 0.05)
 
 
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     asked.add_argument("--quick", action="store_true")
-    asked.add_argument("--peers", action="store_true")
+    asked.add_argument("--litellm", metavar="PATH", help="the command litellm")
+    asked.add_argument("--rosetta", metavar="PATH", help="the command llm-rosetta-gateway")
     asked.add_argument("--serve", nargs=3, metavar=("ROLE", "PORT", "UPSTREAM"))
     told = asked.parse_args()
     if told.serve:
@@ -285,30 +331,58 @@ def main() -> int:
         return 0
     here = [sys.executable, "-m", "benchmarks.gateway", "--serve"]
     upstream = "http://127.0.0.1:8790"
-    with process([*here, "static", "8790", upstream], 8790):
-        base = measure("relay", [*here, "relay", "8791", upstream], 8791, told.quick, {})
-        measure("dragoman", [*here, "gateway", "8792", upstream], 8792, told.quick, base)
-        for name, command, port in peers() if told.peers else ():
-            measure(name, command, port, told.quick, base)
+    with ExitStack() as stack:
+        stack.enter_context(process((*here, "static", "8790", upstream), 8790))
+        measured = {
+            server: stack.enter_context(process(server.command, server.port)).pid
+            for server in servers(told, upstream)
+        }
+        for server in measured:
+            for case in CASES:
+                asyncio.run(client(server.port, case, 20, []))
+        for case in CASES:
+            for connections in (1, 16) if told.quick else (1, 16, 256):
+                measure(case, connections, measured, quick=told.quick)
+        for server, pid in measured.items():
+            asyncio.run(held(server, pid))
     return 0
 
 
-def measure(
-    name: str, command: list[str], port: int, quick: bool, base: dict[str, Figures]
-) -> dict[str, Figures]:
-    """All cases with one gateway."""
-    print(f"\n{name:34} {'per s':>9} {'p50 ms':>8} {'p99 ms':>8} {'cpu ms':>8} {'ratio':>6}")
-    found: dict[str, Figures] = {}
-    with process(command, port) as started:
-        for case in CASES:
-            for connections in (1, 16) if quick else (1, 16, 256):
-                total = (400 if quick else 2000) // (4 if case.stream else 1)
-                total = max(total, connections)
-                key = f"{case.name}, {connections}"
-                found[key] = asyncio.run(loaded(port, started.pid, case, connections, total))
-                print(row(key, found[key], base.get(key)), flush=True)
-        print(f"memory after all of it: {memory_of(started.pid):.0f} MiB")
-    return found
+def measure(case: Case, connections: int, measured: dict[Server, int], *, quick: bool) -> None:
+    """One case with all gateways in turn."""
+    print(f"\n{case.name}, {connections} connections; load {os.getloadavg()[0]:.1f}")
+    print(f"{'':14} {'per s':>9} {'p50 ms':>8} {'p99 ms':>8} {'+p50':>8} {'+p99':>8} {'cpu ms':>8}")
+    rounds: dict[Server, list[Figures]] = {server: [] for server in measured}
+    for _ in range(3 if quick else 6):
+        for server, pid in measured.items():
+            total = int((300 if quick else 500) / (4 if case.stream else 1) * server.share)
+            total = max(total, connections, 10)
+            if server.share < 1 and len(rounds[server]) >= 2:
+                continue
+            rounds[server].append(asyncio.run(loaded(server.port, pid, case, connections, total)))
+    base = best(rounds[next(iter(measured))])
+    for server, found in rounds.items():
+        print(row(server.name, best(found), base), flush=True)
+
+
+async def held(server: Server, pid: int) -> None:
+    """Memory with many open streams."""
+    before = memory_of(pid)
+    body = claude(True).replace(b'"model": "m"', b'"model": "m", "metadata": {"a": "held"}')
+    case = Case("held", "/v1/messages", body, stream=True)
+    tasks = [asyncio.ensure_future(client(server.port, case, 1, [])) for _ in range(OPEN)]
+    await asyncio.sleep(HELD / 2)
+    during = memory_of(pid)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    failed = sum(result != 0 for result in results)
+    again = [asyncio.ensure_future(client(server.port, case, 1, [])) for _ in range(OPEN)]
+    await asyncio.gather(*again, return_exceptions=True)
+    after = memory_of(pid)
+    print(
+        f"{server.name:14} {OPEN} open streams: {failed} errors, memory before {before:.0f} MiB, "
+        f"during {during:.0f}, after {after:.0f} (after twice as many)",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

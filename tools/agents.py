@@ -6,6 +6,10 @@ parallel calls, two rounds, an MCP server with a long name) with each, and print
 leaves this machine; no key is needed. Not part of ``make check``: it takes minutes and 2 GB.
 
     python tools/agents.py [--agents claude,codex] [--upstreams gemini] [--keep FOLDER]
+
+With ``--llama PATH --vocabulary FILE [--template FILE]`` the same agents have a real
+``llama-server`` behind the gateway, asked over Chat, Responses and Messages, with a model that
+calls one tool (``tiny_model.py``, which needs gguf and numpy).
 """
 
 from __future__ import annotations
@@ -14,11 +18,16 @@ import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import date
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +63,6 @@ SHELLS: dict[str, tuple[str, str]] = {
 }
 DONE = "All of it worked."
 SERVER = "a_server_whose_name_is_longer_than_most_names_of_servers_are"
-LONG = "look_up_the_weather"
 MCP = """
 import json, sys
 for line in sys.stdin:
@@ -109,7 +117,7 @@ def codex(run: Run) -> tuple[list[str], dict[str, str]]:
     folder.mkdir(exist_ok=True)
     sockets = "supports_websockets = true" if run.agent == "codex-ws" else ""
     (folder / "config.toml").write_text(
-        f'model = "gpt-5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
+        f'model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
         f'base_url = "{run.url}/v1"\nenv_key = "MOCK_KEY"\nwire_api = "responses"\n{sockets}\n'
         f'[mcp_servers.{SERVER}]\ncommand = "{sys.executable}"\nargs = ["{run.same}/mcp.py"]\n'
     )
@@ -164,16 +172,20 @@ AGENTS: dict[str, Callable[[Run], tuple[list[str], dict[str, str]]]] = {
     "opencode": opencode,
     "goose": goose,
 }
-WITH_MCP = {"claude": f"mcp__{SERVER}__{LONG}", "codex": f"*{LONG}", "codex-ws": f"*{LONG}"}
+WITH_MCP = ("claude", "codex", "codex-ws")
+"""Agents that the server with the long name is configured for."""
+WITH_PATCHES = ("codex", "codex-ws")
+"""Agents with a freeform tool."""
+PATCH = "*** Begin Patch\n*** Add File: added.txt\n+patched-42\n*** End Patch\n"
 
 
 def shell_call(agent: str, word: str) -> dict[str, Any]:
     name, key = SHELLS[agent]
-    arguments = {key: f"printf {word}-%d 42", "description": "say it"}
+    arguments: dict[str, Any] = {key: f"printf {word}-%d 42", "description": "say it"}
     if agent in ("codex", "codex-ws"):
         del arguments["description"]
     if agent == "qwen":
-        arguments["is_background"] = False  # type: ignore[assignment]
+        arguments = {key: arguments[key], "is_background": False, "description": "say it"}
     return {"name": name, "arguments": arguments}
 
 
@@ -191,13 +203,22 @@ def replies(agent: str, rich: bool) -> list[dict[str, Any]]:
     ):  # which writes a text and a call as two turns, with one of the user between
         del first["text"]
     last = [{"text": DONE, "when": when}] * 6
+    more: list[dict[str, Any]] = []
+    if agent in WITH_PATCHES:  # and which is shown the tools of servers when it searches for them
+        search = [{"name": "tool_search*", "arguments": {"query": "weather"}}]
+        more.append({**thinking, "calls": search, "when": when})
+    if agent in WITH_MCP:
+        look = [{"name": f"mcp__{SERVER[:8]}*", "arguments": {"city": "Pera"}}]
+        more.append({**thinking, "calls": look, "when": when})
+    if agent in WITH_PATCHES:
+        more.append({"calls": [{"name": "apply_patch", "arguments": PATCH}], "when": when})
     title: list[dict[str, Any]] = [{"text": "A title."}]
     # qwen-code's conversations begin with a turn of the assistant that it wrote itself.
     start = [{"text": "Ready.", "when": when}] if agent == "qwen" else []
     if not rich:
         return [*start, first, *last, *title]
     two = {"calls": [shell_call(agent, "two"), shell_call(agent, "three")], "when": when}
-    return [*start, {**thinking, **first}, {**thinking, **two}, *last, *title]
+    return [*start, {**thinking, **first}, {**thinking, **two}, *more, *last, *title]
 
 
 def outputs(model: Model) -> str:
@@ -212,13 +233,17 @@ def outputs(model: Model) -> str:
     return str(results)
 
 
-def verdict(model: Model, output: str, rich: bool, upstream: str) -> str:
+def verdict(run: Run, model: Model, output: str, rich: bool, upstream: str) -> str:
     """What is missing, or ``ok``."""
     wanted = ["one-42", "two-42", "three-42"] if rich else ["one-42"]
     found = outputs(model)
     if missing := [word for word in wanted if word not in found]:
         return f"no {missing[0]}"
-    if DONE not in output and rich is False:
+    if rich and run.agent in WITH_MCP and "from-mcp-14" not in found:
+        return "no MCP result"
+    if rich and run.agent in WITH_PATCHES and not (run.work / "added.txt").exists():
+        return "no patch"
+    if DONE not in output:
         return "no reply"
     if rich and upstream in ("anthropic-messages", "openai-responses", "bedrock-converse"):
         blocks = [b for message in model.asked[-1].messages for b in message.content]
@@ -237,26 +262,92 @@ def behind(upstream: str, told: list[dict[str, Any]]) -> Iterator[tuple[str, Mod
         yield stack.enter_context(running(gateway)), model
 
 
+LLAMA = {
+    "llama-cpp": "/v1",
+    "openai-responses": "/v1",
+    "anthropic-messages": "",
+}
+"""What llama-server speaks."""
+
+
+@contextmanager
+def llama(told: argparse.Namespace, agent: str, folder: Path) -> Iterator[str]:
+    """A llama-server whose model calls the shell of an agent."""
+    make = import_module("tiny_model").make
+    call = shell_call(agent, "one")
+    command = SHELLS[agent][1]
+    call["arguments"][command] += " | tee ran.txt"
+    if agent in ("opencode", "goose"):
+        # Their tools have no such parameter, and llama-server fails on what a schema does not have.
+        del call["arguments"]["description"]
+    path = folder / f"{agent}.gguf"
+    make(told.vocabulary, path, json.dumps(call), DONE)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ["-m", str(path), "--port", str(port), "--jinja", "-t", "2", "-c", "131072", "-np", "1"]
+    if told.template:
+        flags += ["--chat-template-file", told.template]
+    with (folder / f"llama-{agent}.txt").open("wb") as log:
+        server = subprocess.Popen([told.llama, *flags], stdout=log, stderr=log)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+                    break
+                time.sleep(0.1)
+            yield url
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def ran_with_llama(agent: str, dialect: str, url: str, folder: Path) -> str:
+    """One cell: whether the agent ran the tool that the model called, and heard its last words."""
+    normalize = dialect == "openai-responses"  # its streams lack output_index
+    server = Upstream(
+        dialect=dialect, url=url + LLAMA[dialect], key="k", retries=0, normalize=normalize,
+        system="user",
+    )  # fmt: skip
+    gateway = Gateway(Config(log="none", upstreams={"up": server}))
+    with running(gateway) as front:
+        run, done = started(agent, front, folder)
+    if done is None:
+        return "timeout"
+    made = run.work / "ran.txt"
+    if not made.exists() or made.read_text() != "one-42":
+        return "no call"
+    return "ok" if DONE in done.stdout else "no reply"
+
+
+def started(
+    agent: str, url: str, folder: Path
+) -> tuple[Run, subprocess.CompletedProcess[str] | None]:
+    """An agent that has run in a folder of its own; None: it did not end."""
+    same = Path(tempfile.mkdtemp(dir=folder))
+    run = Run(agent, url, same, folder / "node_modules" / ".bin")
+    run.work.mkdir()
+    (same / "mcp.py").write_text(MCP)
+    subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
+    command, env = AGENTS[agent](run)
+    command[0] = str(run.bin / command[0])
+    try:
+        done = subprocess.run(
+            command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return run, None
+    (same / "output.txt").write_text(done.stdout + done.stderr)
+    return run, done
+
+
 def ran(agent: str, upstream: str, rich: bool, folder: Path) -> str:
     """One cell of the table."""
     told = replies(agent, rich)
-    same = Path(tempfile.mkdtemp(dir=folder))
     with behind(upstream, told) as (url, model):
-        run = Run(agent, url, same, folder / "node_modules" / ".bin")
-        run.work.mkdir()
-        (same / "mcp.py").write_text(MCP)
-        subprocess.run(["git", "init", "-q", "."], cwd=run.work, check=True)
-        command, env = AGENTS[agent](run)
-        command[0] = str(run.bin / command[0])
-        try:
-            done = subprocess.run(
-                command, cwd=run.work, env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, timeout=120, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return "timeout"
-        (same / "output.txt").write_text(done.stdout + done.stderr)
-        return verdict(model, done.stdout, rich, upstream)
+        run, done = started(agent, url, folder)
+        return "timeout" if done is None else verdict(run, model, done.stdout, rich, upstream)
 
 
 def install(agents: list[str], folder: Path) -> None:
@@ -269,24 +360,40 @@ def install(agents: list[str], folder: Path) -> None:
         subprocess.run(npm, cwd=folder, check=True)
 
 
+def versions(agents: list[str], folder: Path) -> str:
+    """What is installed."""
+    names = sorted({PACKAGES[agent] for agent in agents})
+    files = {name: folder / "node_modules" / name / "package.json" for name in names}
+    return ", ".join(f"{n} {json.loads(file.read_text())['version']}" for n, file in files.items())
+
+
 def main() -> int:
     asked = argparse.ArgumentParser(description="Real agents through the gateway.")
     asked.add_argument("--agents", default=",".join(AGENTS))
     asked.add_argument("--upstreams", default=",".join(UPSTREAMS))
+    asked.add_argument("--llama", help="a llama-server, which is asked instead")
+    asked.add_argument("--vocabulary", help="the vocabulary of its model")
+    asked.add_argument("--template", help="its chat template")
     asked.add_argument("--keep", help="a folder that stays, with the agents in it")
     told = asked.parse_args()
-    agents, upstreams = told.agents.split(","), told.upstreams.split(",")
+    agents = told.agents.split(",")
+    upstreams = list(LLAMA) if told.llama else told.upstreams.split(",")
     folder = Path(told.keep or tempfile.mkdtemp(prefix="agents-")).absolute()
     folder.mkdir(exist_ok=True)
     os.chdir(folder)
     failed = 0
     try:
         install(agents, folder)
+        print(f"{date.today()}: {versions(agents, folder)}\n")
         print("| agent | " + " | ".join(upstreams) + " |")
         print("| --- |" + " --- |" * len(upstreams))
         for agent in agents:
             cells = []
-            for upstream in upstreams:
+            if told.llama:
+                with llama(told, agent, folder) as url:
+                    cells = [ran_with_llama(agent, each, url, folder) for each in upstreams]
+                failed += sum(cell != "ok" for cell in cells)
+            for upstream in () if told.llama else upstreams:
                 plain, rich = (ran(agent, upstream, rich, folder) for rich in (False, True))
                 cells.append(plain if plain == rich else f"{plain} / {rich}")
                 failed += (plain != "ok") + (rich != "ok")

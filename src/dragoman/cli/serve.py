@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -29,6 +30,10 @@ from .faults import USAGE, Fault
     help="Ask this server; a NAME: before the dialect names it in routes.",
 )  # fmt: skip
 @click.option(
+    "-k", "--key-env", "keys", multiple=True, metavar="[UPSTREAM=]VARIABLE",
+    help="The environment variable with the key of an upstream; default: of the first.",
+)  # fmt: skip
+@click.option(
     "-r", "--route", "routes", multiple=True, metavar="MODEL=UPSTREAM[/MODEL]",
     help="Ask this upstream for models of this name or pattern.",
 )  # fmt: skip
@@ -42,6 +47,7 @@ from .faults import USAGE, Fault
 def command(
     path: str | None,
     upstreams: tuple[str, ...],
+    keys: tuple[str, ...],
     routes: tuple[str, ...],
     script: str | None,
     host: str | None,
@@ -63,7 +69,7 @@ def command(
     }  # fmt: skip
 
     def configured() -> Any:
-        return configuration(path, upstreams, routes, {k: v for k, v in told.items() if v})
+        return configuration(path, upstreams, keys, routes, {k: v for k, v in told.items() if v})
 
     try:
         config = configured()
@@ -81,16 +87,30 @@ def command(
 
 
 def configuration(
-    path: str | None, upstreams: tuple[str, ...], routes: tuple[str, ...], told: dict[str, Any]
+    path: str | None,
+    upstreams: tuple[str, ...],
+    keys: tuple[str, ...],
+    routes: tuple[str, ...],
+    told: dict[str, Any],
 ) -> Any:
     """The configuration of a file, with what the command line says."""
     from ..gateway.config import Config, Upstream, checked, load_config
 
-    config = load_config(path) if path is not None else Config(store=default_store())
+    config = load_config(path) if path is not None else Config()
+    if config.store is None:
+        config = replace(config, store=default_store())
     found = dict(config.upstreams)
     for text in upstreams:
         name, dialect, url = split_upstream(text)
         found[name] = Upstream(dialect=dialect, url=url or None)
+    for text in keys:
+        name, _, variable = text.rpartition("=")
+        name = name or next(iter(found), "")
+        if name not in found or not variable:
+            raise Fault(f"--key-env {text}: expected UPSTREAM=VARIABLE", USAGE)
+        if not os.environ.get(variable):
+            raise Fault(f"--key-env {text}: {variable} is not set", USAGE)
+        found[name] = replace(found[name], key_env=variable)
     ways = dict(config.routes)
     for text in routes:
         model, equals, aim = text.partition("=")
@@ -153,6 +173,7 @@ def run(config: Any, configured: Any) -> int:
             access_log=False,
             server_header=False,
             date_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=int(config.limits.shutdown),
             h11_max_incomplete_event_size=config.limits.headers,
         )
@@ -180,6 +201,8 @@ def run(config: Any, configured: Any) -> int:
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)
         if server.started:
+            gc.collect()
+            gc.freeze()  # what was made to start is there for good: nothing looks through it again
             port = server.servers[0].sockets[0].getsockname()[1]
             terminal.say(f"dragoman serves http://{config.host}:{port}")
             sys.stderr.flush()

@@ -65,6 +65,13 @@ class Endpoint(NamedTuple):
     """fields of every request"""
     query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
+    passes: tuple[str, ...] = ()
+    """headers of a client that are part of its request: a gateway passes them on"""
+    shows: tuple[str, ...] = ()
+    """headers of a reply that clients read, or what these begin with"""
+
+    models: str = ""
+    """the path, after the prefix, of the list of models; empty: there is none"""
 
     key_header: str = "authorization"
     key_scheme: str = "Bearer "

@@ -14,13 +14,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
+from ..providers.timing import within
 from . import extras, sockets
 from .carrying import Envelope
 from .clients import Guests, Refused
-from .config import Client, Config, ConfigError, checked, read_file
+from .config import Aim, Client, Config, ConfigError, checked, read_file, route
 from .doors import Door, find, key_of
 from .handling import Handling, Send
-from .store import Store, open_store
+from .store import Store, StoreFailed, open_store
 from .tracing import Tracing
 from .upstreams import Upstream, open_upstreams
 from .watching import Log, Metrics
@@ -30,6 +31,11 @@ Scope = dict[str, Any]
 
 SECRET = "secret"
 """The key of the store under which the envelope's own key is kept."""
+
+
+MOST_ROUTES = 1000
+SOON = 0.02
+"""Seconds after which the gateway listens whether the client is still there."""
 
 
 class Gone(Exception):
@@ -46,12 +52,13 @@ class Gateway:
         self.config = checked(config or Config())
         self.upstreams: dict[str, Upstream] = open_upstreams(self.config)
         self.guests = Guests(self.config.clients)
-        self.store = store or open_store(self.config.store, self.config.store_days)
+        self.store = store or open_store(self.config.store or "memory", self.config.store_days)
         self.log, self.metrics = Log(self.config), Metrics()
         self.tracing = Tracing() if self.config.traces else None
         self.envelope = Envelope(self._secret())
         self._enclosed = self.config.secret_env is not None or self.config.secret_file is not None
-        self._running: set[asyncio.Task[Any]] = set()
+        self._routes: dict[str, tuple[Aim, ...]] = {}
+        self.running: set[asyncio.Task[Any]] = set()
         self.closing = False
 
     def _secret(self) -> bytes:
@@ -68,20 +75,24 @@ class Gateway:
         """Before the first request: gateways that share a store share the key of the envelope."""
         if self._enclosed:
             return
+        try:
+            if (kept := await self.store.get(SECRET)) is None:
+                kept = secrets.token_bytes(32)
+                await self.store.put(SECRET, kept)
+                kept = await self.store.get(SECRET) or kept
+        except StoreFailed:
+            return  # not ready; until the store is there, what is enclosed is our own alone
         self._enclosed = True
-        if (kept := await self.store.get(SECRET)) is None:
-            kept = secrets.token_bytes(32)
-            await self.store.put(SECRET, kept)
-            kept = await self.store.get(SECRET) or kept
         self.envelope = Envelope(kept)
 
     async def reload(self, config: Config) -> None:
         """Take another configuration; what is open goes on with the old one."""
         upstreams = open_upstreams(checked(config))
         old, self.upstreams = self.upstreams, upstreams
+        self._routes = {}
         self.config, self.guests, self.log = config, Guests(config.clients), Log(config)
         self.tracing = Tracing() if config.traces else None
-        running = tuple(self._running)
+        running = tuple(self.running)
         if running:
             await asyncio.wait(running, timeout=config.limits.shutdown)
         for upstream in old.values():
@@ -90,9 +101,9 @@ class Gateway:
     async def close(self) -> None:
         """Let open exchanges end, then close everything."""
         self.closing = True
-        if self._running:
-            await asyncio.wait(tuple(self._running), timeout=self.config.limits.shutdown)
-        for task in tuple(self._running):
+        if self.running:
+            await asyncio.wait(tuple(self.running), timeout=self.config.limits.shutdown)
+        for task in tuple(self.running):
             task.cancel()
         for upstream in self.upstreams.values():
             await upstream.close()
@@ -104,7 +115,8 @@ class Gateway:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            await self.start()
+            if not self._enclosed:
+                await self.start()
             await self._serve(scope, receive, send)
         elif scope["type"] == "websocket":
             await self.start()
@@ -125,7 +137,8 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = path_of(scope)
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
+        asked = scope.get("query_string")
+        query = dict(parse_qsl(asked.decode("latin-1"))) if asked else {}
         door = find(path) if scope["method"] == "POST" else None
         if door is not None and door.dialect.name == "gemini" and door.stream:
             door = in_array(door, query)
@@ -138,7 +151,7 @@ class Gateway:
         """One exchange; it ends when the client goes away."""
         self.metrics.opened()
         try:
-            handling.key = key_of(dict(handling.headers), query)
+            handling.key = key_of(handling.headers, query)
             name, handling.client = self.admit(handling.key)
             handling.seen.client = name
             body = await self.read_body(receive, handling.headers)
@@ -163,26 +176,26 @@ class Gateway:
     async def _until_gone(self, work: Awaitable[None], receive: Receive) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._running.add(task)
-        gone = False
-
-        async def watch() -> None:
-            nonlocal gone
-            await is_gone(receive)
-            gone = True
-            task.cancel()
-
-        watching = asyncio.ensure_future(watch())
+        self.running.add(task)
+        leaving = Leaving(task, receive)
         try:
             await work
         except asyncio.CancelledError:
-            if not gone:
+            if not leaving.gone:
                 raise
             task.uncancel()
             raise Gone from None
         finally:
-            watching.cancel()
-            self._running.discard(task)
+            leaving.close()
+            self.running.discard(task)
+
+    def route(self, model: str) -> tuple[Aim, ...]:
+        """Who is asked for a model."""
+        if (aims := self._routes.get(model)) is None:
+            aims = route(self.config, model)
+            if len(self._routes) < MOST_ROUTES:
+                self._routes[model] = aims
+        return aims
 
     def admit(self, key: str | None) -> tuple[str, Client]:
         if self.closing:
@@ -199,7 +212,7 @@ class Gateway:
         if told.isdigit() and int(told) > limits.body:
             raise Refused("too-large", f"the body has more than {limits.body} bytes")
         try:
-            async with asyncio.timeout(limits.body_timeout):
+            with within(limits.body_timeout):
                 return await whole(receive, limits.body)
         except TimeoutError:
             raise Refused("timeout", "the body did not arrive in time") from None
@@ -218,18 +231,40 @@ async def whole(receive: Receive, limit: int) -> bytes:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
+        part: bytes = message.get("body", b"")
+        size += len(part)
         if size > limit:
             raise Refused("too-large", f"the body has more than {limit} bytes")
         if not message.get("more_body"):
-            return b"".join(parts)
+            return part if not parts else b"".join((*parts, part))
+        parts.append(part)
 
 
-async def is_gone(receive: Receive) -> None:
-    """Returns when the client has closed the connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+class Leaving:
+    """Whether the client has closed the connection; then the task that works for it is cancelled.
+
+    Most replies are there sooner than anybody can leave, so it listens after ``SOON`` only.
+    """
+
+    def __init__(self, task: asyncio.Task[Any], receive: Receive) -> None:
+        self._task, self._receive = task, receive
+        self._timer = asyncio.get_running_loop().call_later(SOON, self._begin)
+        self._listening: asyncio.Task[None] | None = None
+        self.gone = False
+
+    def _begin(self) -> None:
+        self._listening = asyncio.ensure_future(self._listen())
+
+    async def _listen(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone = True
+        self._task.cancel()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        if self._listening is not None:
+            self._listening.cancel()
 
 
 def in_array(door: Door, query: dict[str, str]) -> Door:

@@ -140,16 +140,19 @@ class Carrying:
         form = upstream.can.reasoning
         self._summed = summed and form is not None and not form.summaries
         self._blocks: dict[int, list[Event]] = {}
-        self._before = Received()
+        self._tree: Request | None = None
         self.turns: list[tuple[str, bytes]] = []
         """What is to be stored of the reply, and under which keys."""
 
     # -- the request ------------------------------------------------------------------------
 
     def request(self, tree: Request, log: Ledger) -> Request:
-        keys, self._before = turn_keys(tree.messages)
+        self._tree = tree
+        keys = turn_keys(tree.messages)[0] if self.stored else {}
         messages = tuple(
             self._restored(message, keys.get(number, ()), log)
+            if message.role == "assistant"
+            else message
             for number, message in enumerate(tree.messages)
         )
         if self._client.name in WITHOUT_IDS:
@@ -163,8 +166,6 @@ class Carrying:
 
     def _restored(self, message: Message, keys: tuple[str, ...], log: Ledger) -> Message:
         """A turn of the assistant with the reasoning that belongs to it."""
-        if message.role != "assistant":
-            return message
         content = message.content
         if any(is_enclosed(block) for block in content):
             content = tuple(self._opened(content, log))
@@ -261,9 +262,10 @@ class Carrying:
             for block in message.content
             if isinstance(block, Reasoning) and (self._kind is None or forgetful)
         )
+        before = Received() if self._tree is None else turn_keys(self._tree.messages)[1]
         marks = [call.extras.signature if call.extras is not None else None for call in calls]
         for number, call in enumerate(calls):
-            digest = self._before.key(call)
+            digest = before.key(call)
             key = (call.id if has_ids else None) or digest
             if number == 0:  # under the others what a client needs that splits the turn
                 signatures = {str(n): mark for n, mark in enumerate(marks) if mark is not None}

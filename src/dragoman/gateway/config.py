@@ -154,8 +154,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     fail_on: tuple[str, ...] = ()
     """Kinds and codes of losses in a request that are answered with 422."""
-    store: str = "memory"
-    """``memory``, ``none``, ``sqlite:PATH`` or ``redis://...``"""
+    store: str | None = None
+    """``memory``, ``none``, ``sqlite:PATH`` or ``redis://...``; None: a SQLite file of the user
+    with ``dragoman serve``, else the memory of the process"""
     store_days: float = 30.0
     """How long responses and signatures are kept."""
     secret_env: str | None = None

@@ -7,14 +7,16 @@ items in front of its own. ``store: false`` is respected.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ..model import Json
 from .clients import Refused
-from .store import Nothing, Store
+from .store import Owned, Store
 
+Kept: TypeAlias = Owned | Store
+"""Where responses are: in the store, or with the connection that asked for them."""
 KEY = "response:"
 decode = msgspec.json.Decoder(dict[str, Any]).decode
 encode = msgspec.json.Encoder().encode
@@ -29,12 +31,16 @@ def listed(value: Json) -> list[Json]:
     return list(value) if isinstance(value, list) else [value]
 
 
-async def continued(store: Store, document: dict[str, Json]) -> dict[str, Json]:
+async def continued(store: Kept, document: dict[str, Json]) -> dict[str, Json]:
     """A request with all that was written before it."""
     if document.get("conversation") is not None:
         raise Refused("invalid-request", "this gateway keeps no conversations; send the history")
     before = document.get("previous_response_id")
-    if isinstance(store, Nothing) and (before is not None or document.get("store") is True):
+    if (
+        isinstance(store, Owned)
+        and not store.keeps
+        and (before is not None or document.get("store") is True)
+    ):
         raise Refused("invalid-request", "no store is configured: send the whole history")
     if before is None:
         return document
@@ -44,21 +50,21 @@ async def continued(store: Store, document: dict[str, Json]) -> dict[str, Json]:
     return {**rest, "input": items}
 
 
-async def load(store: Store, name: Json) -> dict[str, Any]:
+async def load(store: Kept, name: Json) -> dict[str, Any]:
     data = await store.get(f"{KEY}{name}") if isinstance(name, str) else None
     if data is None:
         raise Refused("not-found", f"response {str(name)[:100]!r} is not stored")
     return decode(data)
 
 
-async def keep(store: Store, document: dict[str, Json], response: Json) -> None:
+async def keep(store: Kept, document: dict[str, Json], response: Json) -> None:
     """Store a response and what led to it."""
     if isinstance(response, dict) and isinstance(response.get("id"), str):
         kept = {"input": listed(document.get("input")), "response": response}
         await store.put(f"{KEY}{response['id']}", encode(kept))
 
 
-async def show(store: Store, method: str, path: str) -> tuple[int, Json] | None:
+async def show(store: Kept, method: str, path: str) -> tuple[int, Json] | None:
     """What is stored, for ``GET`` and ``DELETE /v1/responses/{id}`` and its input items."""
     name, _, rest = path.removeprefix("/v1/responses/").partition("/")
     if not path.startswith("/v1/responses/") or not name or rest not in ("", "input_items"):

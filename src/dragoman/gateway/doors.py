@@ -16,6 +16,7 @@ dialects share a path, the first of ``FIRST`` has it; a dialect in front of the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -78,7 +79,7 @@ def serving() -> frozenset[str]:
     return frozenset(name for name in dialects.names() if dialects.get(name).endpoints)
 
 
-def key_of(headers: dict[str, str], query: dict[str, str]) -> str | None:
+def key_of(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
     """The key that a client sends, wherever its SDK puts it."""
     for name in ("x-api-key", "x-goog-api-key", "api-key"):
         if headers.get(name):

@@ -6,7 +6,8 @@ counts are estimates, and say so in a header.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio import gather
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core.reading import encode
@@ -21,6 +22,7 @@ from .clients import Refused
 from .config import known_models
 from .doors import key_of
 from .handling import Send, error_document
+from .store import Owned, StoreFailed
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -29,6 +31,8 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 VERSION = "0.12.0"
 """Of Ollama's API, whose clients ask for it."""
+CONTEXT = 131_072
+"""What Ollama's clients take for the context of a model; the gateway knows no better."""
 ESTIMATED = {"x-dragoman-estimated": "input_tokens"}
 COUNTED = {
     "/v1/messages/count_tokens": ("anthropic-messages", "input_tokens"),
@@ -64,6 +68,9 @@ async def serve(
     except Refused as refused:
         code = status_of(refused.kind, dialect.statuses)
         reply = Reply(code, error_document(dialect, refused.kind, refused.message))
+    except StoreFailed as problem:
+        code = status_of("overloaded", dialect.statuses)
+        reply = Reply(code, error_document(dialect, "overloaded", str(problem)))
     except DragomanError as problem:
         reply = Reply(400, error_document(dialect, "invalid-request", str(problem)))
     await say(send, reply)
@@ -86,10 +93,12 @@ async def replied(
 ) -> Reply:
     if path == "/healthz":
         return Reply(200, b"ok\n")
+    if path == "/" and scope["method"] in ("GET", "HEAD"):  # Claude Code and Ollama ask for it
+        return Reply(200, b"dragoman is running\n")
     if path == "/readyz":
         ready = not gateway.closing and await gateway.store.ready()
         return Reply(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
-    _, client = gateway.admit(key_of(headers, query))
+    name, client = gateway.admit(key_of(headers, query))
     method = scope["method"]
     if path == "/metrics" and method == "GET":
         return metrics(gateway, client.operator)
@@ -99,7 +108,7 @@ async def replied(
         return counted(get(dialect), body, key)
     if method == "POST" and path.endswith(":countTokens"):
         return counted_by_gemini(await gateway.read_body(receive, headers))
-    if (kept := await continuing.show(gateway.store, method, path)) is not None:
+    if (kept := await continuing.show(Owned(gateway.store, name), method, path)) is not None:
         return Reply(*kept)
     if found := await listed(gateway, method, path, headers, receive):
         return found
@@ -158,33 +167,51 @@ async def listed(
     gateway: Gateway, method: str, path: str, headers: Mapping[str, str], receive: Receive
 ) -> Reply | None:
     """Lists of models, in the form of the API that is asked."""
-    names = known_models(gateway.config)
+    if method == "GET" and path == "/api/version":
+        return Reply(200, {"version": VERSION})
+    if not path.startswith(("/v1/models", "/models", "/v1beta/models", "/api/")):
+        return None
+    names = await names_of(gateway)
     if method == "GET" and path in ("/v1/models", "/models"):
         anthropic = "anthropic-version" in headers
         return Reply(200, of_anthropic(names) if anthropic else of_openai(names))
     if method == "GET" and path.startswith(("/v1/models/", "/models/")):
-        return Reply(200, one_model(path.partition("/models/")[2], names, headers))
+        return Reply(200, one_model(gateway, path.partition("/models/")[2], headers))
     if method == "GET" and path.startswith("/v1beta/models"):
         name = path.removeprefix("/v1beta/models").strip("/")
-        return Reply(200, of_gemini(names) if not name else gemini_model(known(name, names)))
+        return Reply(200, of_gemini(names) if not name else gemini_model(known(gateway, name)))
     if path == "/api/tags" and method == "GET":
         return Reply(200, {"models": [ollama_model(name) for name in names]})
-    if path == "/api/version" and method == "GET":
-        return Reply(200, {"version": VERSION})
     if path == "/api/show" and method == "POST":
         document = parsed(await gateway.read_body(receive, headers))
-        return Reply(200, shown(known(document.get("model") or document.get("name"), names)))
+        return Reply(200, shown(known(gateway, document.get("model") or document.get("name"))))
     return None
 
 
-def known(name: Any, names: tuple[str, ...]) -> str:
-    if name not in names:
+async def names_of(gateway: Gateway) -> tuple[str, ...]:
+    """The models that clients can ask for: those of the configuration, and those that upstreams
+    list themselves, as far as a request for one would go there.
+    """
+    names = dict.fromkeys(known_models(gateway.config))
+    asked = {name: up for name, up in gateway.upstreams.items() if not up.settings.models}
+    found = await gather(*(up.models() for up in asked.values()))
+    for name, listed in zip(asked, found, strict=True):
+        names |= dict.fromkeys(m for m in listed if any(leads(gateway, m, name)))
+    return tuple(names)
+
+
+def leads(gateway: Gateway, model: str, upstream: str) -> Iterator[bool]:
+    return (aim.upstream == upstream and aim.model == model for aim in gateway.route(model))
+
+
+def known(gateway: Gateway, name: Any) -> str:
+    if not isinstance(name, str) or not name or not gateway.route(name):
         raise Refused("not-found", f"no such model: {str(name)[:200]!r}")
-    return str(name)
+    return name
 
 
-def one_model(name: str, names: tuple[str, ...], headers: Mapping[str, str]) -> Json:
-    name = known(name, names)
+def one_model(gateway: Gateway, name: str, headers: Mapping[str, str]) -> Json:
+    name = known(gateway, name)
     if "anthropic-version" in headers:
         return anthropic_model(name)
     return openai_model(name)
@@ -230,8 +257,9 @@ def ollama_model(name: str) -> Json:
 
 def shown(name: str) -> Json:
     model = ollama_model(name)
-    can = ["completion", "tools"]
-    return {"details": model["details"], "model_info": {}, "capabilities": can, "template": ""}
+    can = ["completion", "tools", "vision", "thinking"]
+    info = {"general.architecture": "dragoman", "dragoman.context_length": CONTEXT}
+    return {"details": model["details"], "model_info": info, "capabilities": can, "template": ""}
 
 
 def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,12 @@ from . import config, continuing
 from .carrying import MARK, Carrying, turn_keys
 from .clients import Refused
 from .doors import Door
-from .policies import prepare
+from .passing import Passing
+from .policies import USER
 from .renaming import Renamer
-from .store import Store
+from .store import Owned, Store, StoreFailed
 from .upstreams import Ask, Incoming, Upstream, place
-from .watching import Seen
+from .watching import Seen, usage_of
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+MARK_BYTES = MARK.encode()
 AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which the next upstream is asked."""
 LOSSES = "x-dragoman-losses"
@@ -80,10 +82,12 @@ class Handling:
         self.key: str | None = None
         self.started = False
         self._array = Array() if door.array else None
-        self._last, self._whole = 0.0, True
+        self._writes, self._latest = 0, b""  # what was written of a stream
         self.known: Store | None = None
         """What a connection remembers of its own responses."""
-        self._exchange: Exchange | None = None
+        self._exchanged: Exchange | None = None
+        self._make: Callable[[], Exchange] | None = None
+        self._shown: dict[str, str] = {}  # headers of the upstream's reply that the client reads
         self._told: dict[str, Json] | None = None  # a request with what was written before it
         self._carrying: Carrying | None = None
 
@@ -101,6 +105,8 @@ class Handling:
             await self.refuse("invalid-request", str(problem), status=422)
         except ProviderError as problem:
             await self.fail(problem)
+        except StoreFailed as problem:
+            await self.refuse("overloaded", str(problem), 5.0)
         except DragomanError as problem:
             await self.refuse("invalid-request", str(problem))
         except Exception as bug:
@@ -113,7 +119,7 @@ class Handling:
         name = self.seen.client
         self.gateway.guests.begin(name, self.client, model)
         try:
-            aims = config.route(self.gateway.config, model)
+            aims = self.gateway.route(model)
             if not aims:
                 raise Refused("not-found", f"no upstream has the model {model!r}")
             for number, aim in enumerate(aims):
@@ -136,6 +142,14 @@ class Handling:
             stream = asked.stream if asked.stream is not None else bool(self.door.row.plain)
         return model, bool(stream)
 
+    @property
+    def _exchange(self) -> Exchange:
+        """The exchange; where nothing is converted it is made when something must be."""
+        if self._exchanged is None:
+            assert self._make is not None
+            self._exchanged = self._make()
+        return self._exchanged
+
     async def _ask(
         self, body: bytes, aim: config.Aim, model: str, stream: bool, *, last: bool
     ) -> bool:
@@ -143,21 +157,29 @@ class Handling:
         upstream = self.gateway.upstreams[aim.upstream]
         self.seen.upstream, self.seen.upstream_model = aim.upstream, aim.model
         document = await self._convert(body, upstream, aim, model, stream)
-        async with place(upstream.limited()):
+        if (limit := upstream.limited()) is None and not stream:
+            return await self._sent(document, upstream, aim, stream, last)
+        async with place(limit):
             with self._alive(stream):
-                try:
-                    call = Ask(aim.model, stream, self.dialect, self.key)
-                    incoming = await upstream.open(document, call)
-                except ProviderError:
-                    if last or self.started:
-                        raise
-                    return False
-                try:
-                    if not last and not self.started and incoming.status in AGAIN:
-                        return False
-                    await self._reply(upstream, incoming, stream)
-                finally:
-                    incoming.close()
+                return await self._sent(document, upstream, aim, stream, last)
+
+    async def _sent(
+        self, document: Json, upstream: Upstream, aim: config.Aim, stream: bool, last: bool
+    ) -> bool:
+        call = Ask(aim.model, stream, self.dialect, self.key, self.headers)
+        try:
+            incoming = await upstream.open(document, call)
+        except ProviderError:
+            if last or self.started:
+                raise
+            return False
+        try:
+            if not last and not self.started and incoming.status in AGAIN:
+                return False
+            self._shown = upstream.shown(incoming.headers, self.dialect)
+            await self._reply(upstream, incoming, stream)
+        finally:
+            incoming.close()
         return True
 
     async def _convert(
@@ -165,14 +187,15 @@ class Handling:
     ) -> Json:
         """The request for an upstream: a document, or the client's bytes as they are."""
         model, client = aim.model, self._spoken(upstream)
-        policy = prepare(upstream.settings, client.name, aim.max_tokens)
         same = upstream.dialect.name == client.name
-        enclosed = MARK.encode() in body
+        user = not same or USER.search(body) is not None
+        policy = upstream.policy(client.name, aim.max_tokens, user)
         renamed = model != asked or self.door.model is not None
         carrying = None
-        if not same or policy is not None or enclosed:
+        if not same or policy is not None or MARK_BYTES in body:
             carrying = Carrying(self.gateway.envelope, client, upstream.dialect, policy)
-        exchange = self._exchange = Exchange(
+        self._carrying, self._exchanged = carrying, None
+        self._make = lambda: Exchange(
             client=client,
             upstream=upstream.dialect,
             model=model if renamed and (not same or model != asked) else None,
@@ -182,18 +205,21 @@ class Handling:
             now=time.time(),
             ids=Ids(),
         )
-        self._carrying = carrying
-        untouched = same and carrying is None and model == asked
         written: Json = body
-        if not same and self.dialect.name == "openai-responses":
-            written = self._told = await self._continued(body)
+        if self.dialect.name == "openai-responses":
+            written = await self._continued(body, same)
+        if same and carrying is None and model == asked:
+            if self.gateway.config.log_contents:
+                self._log_contents("asked", object_in(body))
+            return written if written.__class__ is bytes else encode(written)
+        exchange = self._exchange
         if carrying is not None and not same:
             carrying.stored = await self._stored(exchange.read(written))
         result = exchange.request(written, stream=None if same else stream)
         self.seen.note(result.losses)
         self._log_contents("asked", exchange.asked)
         self._log_contents("sent", exchange.sent)
-        return body if untouched else result.document
+        return result.document
 
     def _log_contents(self, name: str, document: Json) -> None:
         if self.gateway.config.log_contents:
@@ -208,16 +234,28 @@ class Handling:
                 return get("llama-cpp")
         return self.dialect
 
-    async def _continued(self, body: bytes) -> dict[str, Json]:
-        """A request of Responses with what was written before it."""
+    async def _continued(self, body: bytes, same: bool) -> Json:
+        """A request of Responses with what was written before it.
+
+        An upstream of the same dialect keeps its own responses; but not those of a connection that
+        asked for none to be kept.
+        """
+        if same and self.known is None:
+            return body
         document = object_in(body)
         if document is None:
             raise Malformed("the body is not a JSON object")
         before = document.get("previous_response_id")
-        if self.known is not None and before is not None:
-            if await self.known.get(f"{continuing.KEY}{before}") is not None:
-                return await continuing.continued(self.known, document)
-        return await continuing.continued(self.gateway.store, document)
+        known = self.known
+        if known is not None and await known.get(f"{continuing.KEY}{before}") is not None:
+            self._told = await continuing.continued(known, document)
+        elif same:
+            self._told = document
+            return body
+        else:
+            store = Owned(self.gateway.store, self.seen.client)
+            self._told = await continuing.continued(store, document)
+        return self._told
 
     def _fail_on(self) -> tuple[str, ...]:
         own = self.client.fail_on
@@ -225,9 +263,17 @@ class Handling:
 
     async def _stored(self, tree: Request) -> dict[str, bytes]:
         """What is kept of the turns of a conversation."""
+        if not any(message.role == "assistant" for message in tree.messages):
+            return {}
         mine = self._turns()
         keys = [mine + key for turn in turn_keys(tree.messages)[0].values() for key in turn]
-        found = await self.gateway.store.find(keys) if keys else {}
+        if not keys:
+            return {}
+        try:
+            found = await self.gateway.store.find(keys)
+        except StoreFailed as problem:  # what is not found is written off, and reported
+            self.seen.error = str(problem)
+            return {}
         return {key.removeprefix(mine): value for key, value in found.items()}
 
     def _turns(self) -> str:
@@ -241,19 +287,26 @@ class Handling:
         if not stream or not silence or not alive:
             yield
             return
-        beating = asyncio.ensure_future(self._beat(silence, alive))
+        beating = Beating(silence, self._beat)
         try:
             yield
         finally:
             beating.cancel()
 
-    async def _beat(self, silence: float, alive: bytes) -> None:
-        now = asyncio.get_running_loop().time
-        self._last = now()
+    async def _beat(self, half: float) -> None:
+        """Say so whenever nothing was written for two halves of the time."""
+        quiet = self._writes == 0
         while True:
-            await asyncio.sleep(max(self._last + silence - now(), 0.001))
-            if now() - self._last >= silence and self._whole:
-                await self._write(alive, between=True)
+            wrote = self._writes
+            await asyncio.sleep(half)
+            if self._writes != wrote:
+                quiet = False
+            elif not quiet:
+                quiet = True
+            else:
+                quiet = False
+                if self._is_between(self._latest):
+                    await self._write(self.dialect.keep_alive, between=True)
 
     # -- the way back -----------------------------------------------------------------------
 
@@ -270,7 +323,6 @@ class Handling:
         status = incoming.status
         if status < 400:
             raise no_reply(status, incoming.headers, body, upstream.secrets)
-        assert self._exchange is not None
         written = with_type(hidden(body, upstream.secrets), incoming.headers)
         result = self._exchange.error(
             written.encode() if isinstance(written, str) else written, status
@@ -301,12 +353,16 @@ class Handling:
         return Result(document, result.losses, status=result.status)
 
     async def _reply_whole(self, upstream: Upstream, incoming: Incoming) -> None:
-        exchange = self._exchange
-        assert exchange is not None
         body = await incoming.rest()
         value = object_in(body)
         if value is None:
             raise no_reply(incoming.status, incoming.headers, body, upstream.secrets)
+        if self._make is not None and self._exchanged is None and not value.get("error"):
+            if (usage := usage_of(value, upstream.dialect)) is not None:
+                if not upstream.settings.normalize:
+                    await self._pass(value, body, usage)
+                    return
+        exchange = self._exchange
         if value.get("error"):
             result = exchange.error(hidden(body, upstream.secrets), 500)
             self.seen.error = "an error with status 200"
@@ -331,6 +387,13 @@ class Handling:
         await self._keep_turn(result.document)
         await self.send_bytes(result.status or 200, body, self._loss_headers(), JSON)
 
+    async def _pass(self, value: dict[str, Json], body: bytes, usage: Usage) -> None:
+        """A response of the client's own dialect, as it is."""
+        self.seen.input_tokens, self.seen.output_tokens = usage.input_total, usage.output_total
+        self._log_contents("replied", value)
+        await self._keep_turn(value)
+        await self.send_bytes(200, body, self._loss_headers(), JSON)
+
     def _renamed(self, body: bytes) -> bytes:
         """A reply of the same dialect with the model that the client asked for."""
         if self.seen.model == self.seen.upstream_model:
@@ -339,20 +402,25 @@ class Handling:
         return renamer.feed(body) + renamer.close()
 
     async def _reply_stream(self, upstream: Upstream, incoming: Incoming) -> None:
-        assert self._exchange is not None
         data = await incoming.read()
         if is_document(data, upstream.dialect):
             await self._no_stream(upstream, incoming, await incoming.rest(data))
             return
-        limit = self.gateway.config.limits.response
-        flow = self._exchange.transcoder(limit=limit, total=16 * limit)
-        if flow.same and upstream.settings.normalize:
+        same = upstream.dialect.name == self.dialect.name
+        flow: Transcoder | Passing
+        if same and upstream.settings.normalize:
+            limit = self.gateway.config.limits.response
             flow = Normalizing(upstream.dialect.name, limit=limit, total=16 * limit)
+        elif same and self._told is None and not self.gateway.config.log_contents:
+            flow = Passing(self._flow, upstream.dialect)
+        else:
+            flow = self._flow()
         renamer = None
-        if flow.same and self.seen.model != self.seen.upstream_model:
-            renamer = Renamer(self.seen.upstream_model, self.seen.model)
+        if same and self.seen.model != self.seen.upstream_model:
+            if not upstream.settings.normalize:
+                renamer = Renamer(self.seen.upstream_model, self.seen.model)
         try:
-            while data and not (flow.ended and not flow.same):
+            while data and (same or not flow.ended):
                 written = flow.feed(upstream.secrets.hide_bytes(data))
                 await self._write(written if renamer is None else renamer.feed(written))
                 data = await incoming.read()
@@ -363,9 +431,12 @@ class Handling:
         await self._write(written if renamer is None else renamer.feed(written) + renamer.close())
         await self._close_stream(flow)
 
+    def _flow(self) -> Transcoder:
+        limit = self.gateway.config.limits.response
+        return self._exchange.transcoder(limit=limit, total=16 * limit)
+
     async def _no_stream(self, upstream: Upstream, incoming: Incoming, body: bytes) -> None:
         """A whole document came where a stream was asked for: an error, or no reply at all."""
-        assert self._exchange is not None
         value = object_in(body)
         if value is None:
             raise no_reply(incoming.status, incoming.headers, body, upstream.secrets)
@@ -378,7 +449,15 @@ class Handling:
         what = "the upstream sent a whole response where a stream was asked for"
         raise ProviderError(what, kind="server")
 
-    async def _close_stream(self, flow: Transcoder) -> None:
+    async def _close_stream(self, passed: Transcoder | Passing) -> None:
+        flow = passed.flow if isinstance(passed, Passing) else passed
+        if flow is None:  # nobody had to read it
+            assert isinstance(passed, Passing)
+            if (usage := passed.usage()) is not None:
+                self.seen.input_tokens = usage.input_total
+                self.seen.output_tokens = usage.output_total
+            await self._end()
+            return
         response = flow.response
         self._count(response)
         self.seen.note(flow.losses)
@@ -399,13 +478,19 @@ class Handling:
 
     async def _keep_turn(self, document: Json = None) -> None:
         """Store what the client's dialect has no field for, and responses that may go on."""
-        if self._told is not None:
-            if self.known is not None:
-                await continuing.keep(self.known, self._told, document)
-            if self._told.get("store") is not False:
-                await continuing.keep(self.gateway.store, self._told, document)
-        for key, data in self._carrying.turns if self._carrying is not None else ():
-            await self.gateway.store.put(self._turns() + key, data)
+        if self._told is None and (self._carrying is None or not self._carrying.turns):
+            return
+        if self._told is not None and self.known is not None:
+            await continuing.keep(self.known, self._told, document)
+        try:
+            if self._told is not None and self._told.get("store") is not False:
+                if self._exchange.is_converted:  # else the upstream does
+                    store = Owned(self.gateway.store, self.seen.client)
+                    await continuing.keep(store, self._told, document)
+            for key, data in self._carrying.turns if self._carrying is not None else ():
+                await self.gateway.store.put(self._turns() + key, data)
+        except StoreFailed as problem:  # the reply is there all the same
+            self.seen.error = str(problem)
 
     # -- what is sent -----------------------------------------------------------------------
 
@@ -417,24 +502,25 @@ class Handling:
             if self._array is not None:
                 headers["content-type"] = JSON
             self.seen.first = time.monotonic()
-            await self._start(200, headers | self._loss_headers())
+            await self._start(200, headers | self._shown | self._loss_headers())
         if self._array is not None:
             data = b"\n" if between else self._array.feed(data)
         if data:
             self.seen.sent += len(data)
-            self._last = asyncio.get_running_loop().time()
-            self._whole = between or self._is_between(data)
+            if not between:
+                self._writes += 1
+                self._latest = data
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     def _is_between(self, data: bytes) -> bool:
         """Whether a stream stands between two frames after these bytes."""
-        if self._array is not None:
+        if self._array is not None or not data:
             return True
         framing = self.dialect.framing
         if framing == "sse":
             return data.endswith((b"\n\n", b"\n\r\n"))
         # Frames that pass as they are may be cut anywhere; those that are written are whole.
-        converted = self._exchange is not None and self._exchange.is_converted
+        converted = self._exchanged is not None and self._exchanged.is_converted
         return data.endswith(b"\n") if framing == "ndjson" else converted
 
     async def _end(self) -> None:
@@ -444,7 +530,6 @@ class Handling:
 
     async def _end_stream(self, failure: Failure) -> None:
         """An error after the stream began: in the form that it has inside of one."""
-        assert self._exchange is not None
         flow = self._exchange.transcoder()
         await self._write(flow.fail(failure))
         await self._end()
@@ -487,7 +572,7 @@ class Handling:
         self.started = True
         self.seen.sent += len(body)
         length = {"content-type": kind, "content-length": str(len(body))}
-        await self._start(status, {**length, **headers})
+        await self._start(status, {**length, **self._shown, **headers})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
@@ -506,6 +591,23 @@ class Handling:
         if self.headers.get(LEDGER):
             headers[LEDGER] = ledger_header(self.seen.losses)
         return headers
+
+
+class Beating:
+    """What keeps a silent stream alive; it begins after the first silence."""
+
+    def __init__(self, silence: float, beat: Callable[[float], Coroutine[Any, Any, None]]) -> None:
+        self._silence, self._beat = silence, beat
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(silence / 2, self._begin)
+
+    def _begin(self) -> None:
+        self._task = asyncio.ensure_future(self._beat(self._silence / 2))
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
 
 class Array:

@@ -8,10 +8,13 @@ its place, as text of the user.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from ..dialects import get
 from ..ledger import Ledger
 from ..model import Block, Cache, Message, Request
 from .config import System, Upstream
@@ -23,12 +26,21 @@ ONE_PROMPT = frozenset({"llama-cpp", "vllm", "ollama", "groq"})
 PROMPTS = ("system", "developer")
 
 
-def prepare(upstream: Upstream, client: str, most: int | None = None) -> Prepare | None:
+USER = re.compile(rb'"(?:user_id|user|safety_identifier)"\s*:')
+"""Keys under which requests have the id of an end user."""
+
+
+def prepare(
+    upstream: Upstream, client: str, most: int | None = None, *, user: bool = True
+) -> Prepare | None:
     """All changes for an upstream; None: there are none, and documents may pass as they are.
 
-    ``most`` is the limit of tokens that a route gives.
+    ``most`` is the limit of tokens that a route gives; ``user`` is whether a request may have the
+    id of an end user.
     """
     steps = list(steps_of(upstream, client, most if most is not None else upstream.max_tokens))
+    if user and not shares_user(upstream, client):
+        steps.append(without_user)
     if not steps:
         return None
 
@@ -51,9 +63,18 @@ def steps_of(upstream: Upstream, client: str, most: int | None) -> Iterator[Prep
         yield lambda tree, log: limited(tree, limit, log)
     if upstream.cache:
         yield cached
-    shared = upstream.share_user
-    if not (upstream.dialect == client if shared is None else shared):
-        yield without_user
+
+
+def shares_user(upstream: Upstream, client: str) -> bool:
+    """Whether ids of end users are passed on: by default only to the vendor whose client sent it,
+    not to a server that speaks the same dialect.
+    """
+    if upstream.share_user is not None:
+        return upstream.share_user
+    if upstream.dialect != client:
+        return False
+    vendors = {urlsplit(row.base or "").hostname for row in get(client).endpoints}
+    return upstream.url is None or urlsplit(upstream.url).hostname in vendors
 
 
 def with_prompts(tree: Request, system: System, log: Ledger) -> Request:

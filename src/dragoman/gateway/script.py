@@ -18,7 +18,8 @@ then replies are counted among those that fit.
 | ``text`` | a text; a list of texts is sent as these deltas |
 | ``reasoning`` | reasoning before it; with ``signature`` it is signed, or encrypted |
 | ``calls`` | calls: ``name``, ``arguments`` (an object, or the text of a freeform call), ``id``; a
-``*`` in a name stands for anything: the first offered tool that fits is called |
+``*`` in a name stands for anything: the first offered tool that fits is called, whose name
+begins with its namespace if it has one |
 | ``refusal`` | a refusal instead of a text |
 | ``stop`` | why it ends: ``length``, ``filter``, ... |
 | ``usage`` | token counts: ``input``, ``output``, ``reasoning``, ``cached`` |
@@ -252,7 +253,7 @@ def offered(name: str, request: Request) -> Tool:
     """The tool that a script calls."""
     if "*" in name:
         for tool in tools_of(request):
-            if fnmatchcase(tool.name, name):
+            if fnmatchcase(tool.name, name) or fnmatchcase(f"{tool.namespace}{tool.name}", name):
                 return tool
     return Tool(name)
 

@@ -82,9 +82,15 @@ class Socket:
     async def _exchange(self, document: dict[str, Json]) -> None:
         handling = Handling(self._gateway, self._door, {}, Frames(self._send).send)
         handling.key, handling.known = self.key, self._known
-        handling.seen.client, handling.client = self._gateway.admit(self.key)
+        try:
+            handling.seen.client, handling.client = self._gateway.admit(self.key)
+        except Refused as refused:  # its key is gone, or the gateway is shutting down
+            await handling.refuse(refused.kind, refused.message, refused.retry_after)
+            return
         working = asyncio.ensure_future(handling.run(encode(document)))
         gone = asyncio.ensure_future(self._gone.wait())
+        self._gateway.running.add(working)
+        working.add_done_callback(self._gateway.running.discard)
         self._gateway.metrics.opened()
         try:
             await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)

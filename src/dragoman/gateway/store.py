@@ -11,7 +11,7 @@ import asyncio
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +23,10 @@ MOST = 256 * 2**20
 """How many bytes are kept in memory; the oldest go first."""
 AT_ONCE = 500
 """How many keys one statement of SQLite names."""
+
+
+class StoreFailed(Exception):
+    """The store did not do what it was asked; the message names it, and nothing that is in it."""
 
 
 class Store(Protocol):
@@ -132,7 +136,7 @@ class SQLite:
     async def ready(self) -> bool:
         try:
             await self._run("select 1")
-        except sqlite3.Error:
+        except StoreFailed:
             return False
         return True
 
@@ -141,7 +145,10 @@ class SQLite:
 
     async def _run(self, statement: str, *values: object) -> list[Any]:
         async with self._lock:
-            return await asyncio.to_thread(self._work, statement, values)
+            try:
+                return await asyncio.to_thread(self._work, statement, values)
+            except sqlite3.Error as problem:
+                raise StoreFailed(f"the store (SQLite) failed: {problem}") from None
 
     def _work(self, statement: str, values: tuple[object, ...]) -> list[Any]:
         with self._base:
@@ -153,25 +160,32 @@ class Redis:
 
     def __init__(self, url: str, seconds: float = 30 * DAY) -> None:
         try:
+            from redis import RedisError
             from redis import asyncio as redis
         except ModuleNotFoundError:
             raise MissingExtra("a store in Redis", "redis") from None
-        self._seconds = int(seconds)
+        self._seconds, self._error = int(seconds), RedisError
         self._redis: Any = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
 
+    async def _ask(self, work: Awaitable[Any]) -> Any:
+        try:
+            return await work
+        except (self._error, OSError) as problem:
+            raise StoreFailed(f"the store (Redis) failed: {type(problem).__name__}") from None
+
     async def get(self, key: str) -> bytes | None:
-        found: bytes | None = await self._redis.get(f"dragoman:{key}")
+        found: bytes | None = await self._ask(self._redis.get(f"dragoman:{key}"))
         return found
 
     async def find(self, keys: Sequence[str]) -> dict[str, bytes]:
-        values = await self._redis.mget([f"dragoman:{key}" for key in keys]) if keys else []
+        values = await self._ask(self._redis.mget([f"dragoman:{key}" for key in keys]))
         return {k: v for k, v in zip(keys, values, strict=True) if v is not None}
 
     async def put(self, key: str, value: bytes) -> None:
-        await self._redis.set(f"dragoman:{key}", value, ex=self._seconds)
+        await self._ask(self._redis.set(f"dragoman:{key}", value, ex=self._seconds))
 
     async def delete(self, key: str) -> bool:
-        return bool(await self._redis.delete(f"dragoman:{key}"))
+        return bool(await self._ask(self._redis.delete(f"dragoman:{key}")))
 
     async def ready(self) -> bool:
         try:
@@ -181,6 +195,23 @@ class Redis:
 
     async def close(self) -> None:
         await self._redis.aclose()
+
+
+class Owned:
+    """What one client keeps: no other one finds it."""
+
+    def __init__(self, store: Store, client: str) -> None:
+        self._store, self._whose = store, f"{client}:"
+        self.keeps = not isinstance(store, Nothing)
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._store.get(self._whose + key)
+
+    async def put(self, key: str, value: bytes) -> None:
+        await self._store.put(self._whose + key, value)
+
+    async def delete(self, key: str) -> bool:
+        return await self._store.delete(self._whose + key)
 
 
 class Nothing(Memory):

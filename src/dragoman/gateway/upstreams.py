@@ -21,14 +21,21 @@ from ..ledger import Ledger
 from ..model import Json, Request
 from ..providers.client import Client, Message
 from ..providers.endpoints import resolve, stream_fields
-from ..providers.errors import ConnectionFailed
+from ..providers.errors import ConnectionFailed, ProviderError, object_in
 from ..providers.retries import Retries
 from ..providers.secrets import Headers, Secrets
+from ..providers.timing import within
 from . import config
+from .policies import Prepare, prepare
 from .script import Cut, Script
 
 JSON = {"content-type": "application/json", "accept": "application/json"}
 NO_SECRETS = Secrets(())
+MOST_URLS = 1000
+LISTED, LIST_TIMEOUT = 60.0, 5.0
+"""Seconds for which a list of models is good, and that it may take."""
+MOST, LONGEST = 40, 500
+"""How many headers of a reply are shown, and how much of each."""
 encode_event = msgspec.json.Encoder().encode
 
 
@@ -40,6 +47,8 @@ class Ask(NamedTuple):
     client: Dialect
     key: str | None = None
     """The key that the client sent."""
+    headers: Mapping[str, str] = {}
+    """What the client sent with it."""
 
 
 class Incoming(Protocol):
@@ -66,6 +75,18 @@ class Upstream(Protocol):
     secrets: Secrets
 
     async def open(self, body: Json, call: Ask) -> Incoming: ...
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of its models."""
+        ...
+
+    def policy(self, client: str, most: int | None, user: bool) -> Prepare | None:
+        """What is changed in requests of clients of a dialect; ``user``: with the id of a user."""
+        ...
+
+    def shown(self, headers: Mapping[str, str], client: Dialect) -> dict[str, str]:
+        """Those headers of a reply that clients of a dialect read."""
+        ...
 
     def limited(self) -> asyncio.Semaphore | None: ...
 
@@ -100,6 +121,13 @@ class Server:
             retries=Retries(settings.retries),
         )
         self._limit: asyncio.Semaphore | None = None
+        row = self._address.row
+        own = {name.lower() for name in settings.headers}
+        self._passes = tuple(name for name in row.passes if name not in own)
+        self._shows = row.shows
+        self._listed: tuple[float, tuple[str, ...]] = (0.0, ())
+        self._urls: dict[tuple[str, bool], str] = {}
+        self._policies: dict[tuple[str, int | None, bool], Prepare | None] = {}
 
     def limited(self) -> asyncio.Semaphore | None:
         """How many requests it is sent at once."""
@@ -117,14 +145,91 @@ class Server:
             document = {**body, **self.settings.extra} if self.settings.extra else body
             if stream:
                 document = {**stream_fields(self.dialect), **document}
+            if self.settings.normalize:
+                document = with_types(document)
             body = encode(row.body(document, stream, self.dialect.model_key))
         headers = self._stream_headers if stream else self._headers
+        if self._passes and call.client.name == self.dialect.name:
+            passed = {name: call.headers[name] for name in self._passes if name in call.headers}
+            if passed:
+                headers = Headers({**headers, **passed})
         if self.settings.forward_key and call.key:
-            headers = Headers({**headers, row.key_header: row.key_scheme + call.key})
-        return Message(self._address.url_for(call.model, stream), body, headers, self._address.sign)
+            rest = {k: v for k, v in headers.items() if k != row.key_header}
+            headers = Headers({**rest, **self._forwarded(call, call.key)})
+        if (url := self._urls.get((call.model, stream))) is None:
+            url = self._address.url_for(call.model, stream)
+            if len(self._urls) < MOST_URLS:
+                self._urls[call.model, stream] = url
+        return Message(url, body, headers, self._address.sign)
+
+    def _forwarded(self, call: Ask, key: str) -> dict[str, str]:
+        """The client's own key: as it was sent, where the upstream speaks the same dialect."""
+        row, given = self._address.row, call.headers.get("authorization")
+        if given is not None and call.client.name == self.dialect.name:
+            return {"authorization": given}  # as tokens of a subscription, which are no API keys
+        return {row.key_header: row.key_scheme + key}
+
+    async def models(self) -> tuple[str, ...]:
+        """Those of the configuration, else those that it lists itself, asked once a minute."""
+        if self.settings.models or not self._address.row.models:
+            return self.settings.models
+        now = asyncio.get_running_loop().time()
+        if now >= self._listed[0]:
+            self._listed = (now + LISTED, self._listed[1])
+            self._listed = (now + LISTED, await self._list())
+        return self._listed[1]
+
+    async def _list(self) -> tuple[str, ...]:
+        row, place = self._address.row, self._address.place
+        message = Message(
+            place.at(row.models, row.query), b"", self._headers, self._address.sign, "GET"
+        )
+        try:
+            with within(LIST_TIMEOUT):
+                incoming = await self._client.open(message)
+                try:
+                    return names_in(await incoming.rest()) if incoming.status == 200 else ()
+                finally:
+                    incoming.close()
+        except (ProviderError, TimeoutError):
+            return ()
+
+    def policy(self, client: str, most: int | None, user: bool) -> Prepare | None:
+        key = client, most, user
+        if key not in self._policies:
+            self._policies[key] = prepare(self.settings, client, most, user=user)
+        return self._policies[key]
+
+    def shown(self, headers: Mapping[str, str], client: Dialect) -> dict[str, str]:
+        if not self._shows or client.name != self.dialect.name:
+            return {}
+        found = {k.lower(): v for k, v in headers.items() if k.lower().startswith(self._shows)}
+        plain = [(k, v) for k, v in found.items() if v.isascii() and v.isprintable()]
+        return {k: self.secrets.hide(v[:LONGEST]) for k, v in plain[:MOST]}
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def with_types(document: dict[str, Json]) -> dict[str, Json]:
+    """A request whose messages have their type: llama-server knows those of Responses by it."""
+    items = document.get("input")
+    if not isinstance(items, list):
+        return document
+    told = [
+        {"type": "message", **item} if isinstance(item, dict) and "role" in item else item
+        for item in items
+    ]
+    return {**document, "input": told}
+
+
+def names_in(body: bytes) -> tuple[str, ...]:
+    """The names in a list of models, of whichever API."""
+    document = object_in(body) or {}
+    listed = document.get("data") or document.get("models")
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    names = (each.get("id") or each.get("name") for each in found[:MOST_URLS])
+    return tuple(n.removeprefix("models/") for n in names if isinstance(n, str) and n.isprintable())
 
 
 class Scripted:
@@ -139,6 +244,15 @@ class Scripted:
 
     def limited(self) -> None:
         return None
+
+    async def models(self) -> tuple[str, ...]:
+        return ()
+
+    def policy(self, client: str, most: int | None, user: bool) -> Prepare | None:
+        return prepare(self.settings, client, most, user=user)
+
+    def shown(self, headers: Mapping[str, str], client: Dialect) -> dict[str, str]:
+        return {}
 
     async def open(self, body: Json, call: Ask) -> Incoming:
         tree = self.dialect.read(body, "request")

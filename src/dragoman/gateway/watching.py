@@ -5,18 +5,46 @@ from __future__ import annotations
 import json
 import sys
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, TextIO
 
 import msgspec
 
+from ..dialect import Dialect
+from ..errors import DragomanError
 from ..ledger import Loss
+from ..model import Json, Usage
 from .config import Config
 
 MEANINGLESS = frozenset({"stream"})
 """Losses that mean nothing in a gateway: whether a stream is asked for is told otherwise."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+CONTENTS: dict[str, tuple[str, type, str]] = {
+    "anthropic-messages": ("content", list, "usage"),
+    "bedrock-converse": ("output", dict, "usage"),
+    "openai-chat": ("choices", list, "usage"),
+    "openai-responses": ("output", list, "usage"),
+}
+"""Where the contents and the counts stand in a response, for a cheap look."""
+
+
+def usage_of(value: dict[str, Json], dialect: Dialect) -> Usage | None:
+    """The counts of a response that passes as it is; None: it must be looked at more closely."""
+    if (row := CONTENTS.get(dialect.name)) is None:
+        return None
+    contents, kind, counts = row
+    usage = value.get(counts)
+    if value.get(contents).__class__ is not kind or usage.__class__ is not dict:
+        return None
+    try:
+        return dialect.counts.read(dialect, usage, f"/{counts}")
+    except DragomanError:
+        return None
 
 
 class Seen:
@@ -121,45 +149,79 @@ def safe(text: str) -> str:
 
 
 class Metrics:
-    """Counts and times for Prometheus; nothing where its client is not installed."""
+    """Counts and times for Prometheus: kept in plain numbers, since every exchange adds to them;
+    its client, where it is installed, writes the page.
+    """
 
     def __init__(self) -> None:
-        try:
-            import prometheus_client as prometheus
-        except ModuleNotFoundError:
-            self.registry = None
-            return
-        self._latest = prometheus.generate_latest
-        self.registry = registry = prometheus.CollectorRegistry()
-        labels = ("dialect", "upstream", "status")
-        self._requests = prometheus.Counter(
-            "dragoman_requests", "Exchanges", labels, registry=registry
-        )
-        self._seconds = prometheus.Histogram(
-            "dragoman_seconds", "Time of exchanges", labels[:2], buckets=BUCKETS, registry=registry
-        )
-        self._tokens = prometheus.Counter(
-            "dragoman_tokens", "Tokens", ("upstream", "kind"), registry=registry
-        )
-        self._losses = prometheus.Counter(
-            "dragoman_losses", "Losses", ("kind", "code"), registry=registry
-        )
-        self._open = prometheus.Gauge("dragoman_open", "Open exchanges", registry=registry)
+        self._open = 0
+        self._requests: Counter[tuple[str, str, str]] = Counter()
+        self._seconds: dict[tuple[str, str], Times] = {}
+        self._tokens: Counter[tuple[str, str]] = Counter()
+        self._losses: Counter[tuple[str, str]] = Counter()
 
     def opened(self) -> None:
-        if self.registry is not None:
-            self._open.inc()
+        self._open += 1
 
     def ended(self, seen: Seen) -> None:
-        if self.registry is None:
-            return
-        self._open.dec()
-        self._requests.labels(seen.dialect, seen.upstream, str(seen.status)).inc()
-        self._seconds.labels(seen.dialect, seen.upstream).observe(time.monotonic() - seen.began)
-        self._tokens.labels(seen.upstream, "input").inc(seen.input_tokens)
-        self._tokens.labels(seen.upstream, "output").inc(seen.output_tokens)
+        self._open -= 1
+        dialect, upstream = seen.dialect, seen.upstream
+        self._requests[dialect, upstream, str(seen.status)] += 1
+        if (times := self._seconds.get((dialect, upstream))) is None:
+            times = self._seconds[dialect, upstream] = Times()
+        times.add(time.monotonic() - seen.began)
+        if seen.input_tokens or seen.output_tokens:
+            self._tokens[upstream, "input"] += seen.input_tokens
+            self._tokens[upstream, "output"] += seen.output_tokens
         for loss in seen.losses:
-            self._losses.labels(loss.kind, loss.what).inc()
+            self._losses[loss.kind, loss.what] += 1
 
     def page(self) -> bytes | None:
-        return None if self.registry is None else self._latest(self.registry)
+        """The page that Prometheus reads; None where its client is not installed."""
+        try:
+            from prometheus_client import CollectorRegistry, generate_latest
+        except ModuleNotFoundError:
+            return None
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Any]:
+        """What Prometheus' client asks for."""
+        from prometheus_client import core
+
+        counters: tuple[tuple[str, str, tuple[str, ...], Mapping[Any, int]], ...] = (
+            ("requests", "Exchanges", ("dialect", "upstream", "status"), self._requests),
+            ("tokens", "Tokens", ("upstream", "kind"), self._tokens),
+            ("losses", "Losses", ("kind", "code"), self._losses),
+        )
+        for name, told, labels, counts in counters:
+            counter = core.CounterMetricFamily(f"dragoman_{name}", told, labels=labels)
+            for values, count in counts.items():
+                counter.add_metric(values, count)
+            yield counter
+        labels = ("dialect", "upstream")
+        seconds = core.HistogramMetricFamily("dragoman_seconds", "Time of exchanges", labels=labels)
+        for values, times in self._seconds.items():
+            seconds.add_metric(values, times.buckets(), times.total)
+        yield seconds
+        yield core.GaugeMetricFamily("dragoman_open", "Open exchanges", self._open)
+
+
+class Times:
+    """A histogram."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Bounds, and how many took no longer than each."""
+        bounds = [str(float(bound)) for bound in BUCKETS] + ["+Inf"]
+        return list(zip(bounds, accumulate(self.counts), strict=True))

@@ -23,6 +23,7 @@ from .errors import BadReply, ConnectionFailed, ProviderError, TimedOut
 from .retries import Retries
 from .secrets import Headers
 from .signing import Sign
+from .timing import within
 
 try:
     import aiohttp
@@ -52,6 +53,7 @@ class Message(NamedTuple):
     body: bytes
     headers: Headers
     sign: Sign | None = None
+    method: str = "POST"
 
     def __repr__(self) -> str:  # short: tracebacks print local variables
         return f"<Message: {len(self.body)} bytes>"
@@ -86,6 +88,8 @@ class Client:
         self.total_timeout = total_timeout
         self.limit = limit
         self.retries = retries
+        self._limits = aiohttp.ClientTimeout(connect=connect_timeout, sock_read=timeout)
+        self._proxies: dict[str, str | None] = {}
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
@@ -104,16 +108,18 @@ class Client:
         """One request, and its reply while it arrives. Whoever opens it closes it."""
         # How long all of it takes depends on whoever reads it; only silence has a limit, unless the
         # caller sets one.
-        limits = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
-        deadline = None
-        if self.total_timeout is not None:
-            deadline = asyncio.get_running_loop().time() + self.total_timeout
-        return await self._open_with(message, limits, deadline)
+        if self.total_timeout is None:
+            return self._incoming_of(await self._try(message, self._limits), None)
+        deadline = asyncio.get_running_loop().time() + self.total_timeout
+        return await self._open_with(message, self._limits, deadline)
 
     async def _open_with(
         self, message: Message, limits: aiohttp.ClientTimeout, deadline: float | None = None
     ) -> Incoming:
         response = await self.until(deadline, lambda: self._try(message, limits))
+        return self._incoming_of(response, deadline)
+
+    def _incoming_of(self, response: aiohttp.ClientResponse, deadline: float | None) -> Incoming:
         incoming = Incoming(self, response, deadline)
         self._incoming.add(incoming)
         return incoming
@@ -162,7 +168,7 @@ class Client:
         if message.sign is not None:  # anew each time: a signature has its time
             headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
         try:
-            return await self.typed(self._send(message.url, message.body, headers, limits))
+            return await self.typed(self._send(message, headers, limits))
         except ConnectionFailed as problem:
             return problem
 
@@ -184,18 +190,29 @@ class Client:
         raise failure
 
     async def _send(
-        self, url: str, body: bytes, headers: Headers, limits: aiohttp.ClientTimeout
+        self, message: Message, headers: Headers, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         # Interim responses (1xx) are no silence: without this a server could send them for ever.
-        async with asyncio.timeout(self.timeout):
-            return await self._open().post(
-                URL(url, encoded=True),
-                data=body,
+        with within(self.timeout):
+            return await self._open().request(
+                message.method,
+                URL(message.url, encoded=True),
+                data=message.body or None,
                 headers=headers,
                 allow_redirects=False,
-                proxy=proxy_for(url),
+                proxy=self._proxy_for(message.url),
                 timeout=limits,
             )
+
+    def _proxy_for(self, url: str) -> str | None:
+        """The proxy for an address; the environment is looked through once for each host."""
+        start = url[: url.find("/", 8)]  # after the scheme
+        try:
+            return self._proxies[start]
+        except KeyError:
+            if len(self._proxies) >= 100:
+                self._proxies.clear()
+            return self._proxies.setdefault(start, proxy_for(url))
 
     async def read(self, response: aiohttp.ClientResponse, body: bytearray) -> None:
         """Add what is still to come of a response to what was read of it."""

@@ -24,7 +24,7 @@ class Headers(dict[str, str]):
 class Secrets:
     """Texts that must not be shown, and the mask that stands for them."""
 
-    __slots__ = ("_heard", "_texts")
+    __slots__ = ("_heard", "_texts", "_told")
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: list[str] = []
@@ -38,6 +38,7 @@ class Secrets:
         """These are secret, as long as the provider lives."""
         known = {*self._texts, *(text for text in texts if len(text) >= SHORTEST)}
         self._texts = sorted(known, key=len, reverse=True)  # the longest first: it may hold others
+        self._told = [text.encode() for text in self._texts]
 
     def hear(self, texts: Iterable[str]) -> None:
         """These are secret now: tokens and signatures of single requests, of which many come."""
@@ -51,9 +52,11 @@ class Secrets:
 
     def hide_bytes(self, data: bytes) -> bytes:
         """Bytes that pass as they are, with the mask wherever a secret stands in them."""
-        for secret in (*self._texts, *self._heard):
-            if (told := secret.encode()) in data:
-                data = data.replace(told, MASK.encode())
+        for secret in self._told:
+            if secret in data:
+                data = data.replace(secret, MASK.encode())
+        for heard in self._heard:
+            data = data.replace(heard.encode(), MASK.encode())
         return data
 
     def hide_in(self, value: Json) -> Json:

@@ -148,6 +148,10 @@ class Transcoder:
         passed = self._passed(data)
         return b"".join((passed, *out)) if any(out) else passed
 
+    def skip(self, frames: int) -> None:
+        """So many frames have passed that nobody read: what comes is numbered after them."""
+        self._count += frames
+
     def framed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now; ``Malformed`` if there is more than may be kept."""
         self._make_room(data)

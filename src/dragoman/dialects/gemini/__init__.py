@@ -143,6 +143,7 @@ class Gemini(Ruled):
             collections=("models/", "tunedModels/"),
             key_header="x-goog-api-key",
             key_scheme="",
+            models="/models",
             url_variables=("GOOGLE_GEMINI_BASE_URL",),
             key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         ),

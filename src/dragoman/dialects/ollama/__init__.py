@@ -78,6 +78,7 @@ class Ollama(Dialect):
             "/api/chat",
             "http://127.0.0.1:11434",
             plain={"stream": False},
+            models="/api/tags",
             url_variables=("OLLAMA_HOST",),
             key_variables=("OLLAMA_API_KEY",),
             needs_key=False,

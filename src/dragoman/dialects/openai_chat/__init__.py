@@ -111,7 +111,10 @@ class OpenAIChat(Ruled):
         Endpoint(
             "/chat/completions",
             "https://api.openai.com/v1",
+            passes=("openai-beta",),
+            shows=("x-request-id", "x-ratelimit-", "openai-processing-ms", "openai-version"),
             stream={"stream": True, "stream_options": {"include_usage": True}},
+            models="/models",
             url_variables=("OPENAI_BASE_URL",),
             key_variables=("OPENAI_API_KEY",),
         ),

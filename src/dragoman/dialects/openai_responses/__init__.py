@@ -63,6 +63,9 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
         Endpoint(
             "/responses",
             "https://api.openai.com/v1",
+            passes=("openai-beta",),
+            shows=("x-request-id", "x-ratelimit-", "openai-processing-ms", "openai-version"),
+            models="/models",
             url_variables=("OPENAI_BASE_URL",),
             key_variables=("OPENAI_API_KEY",),
         ),

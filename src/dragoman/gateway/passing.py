@@ -1,0 +1,202 @@
+r"""A stream of the client's own dialect: its bytes pass, and a cheap look tells how it ends.
+
+A transcoder of one dialect to itself reads every frame, which costs as much as a conversion. Most
+frames only add to a text, and say nothing of how a stream ends:
+
+    event: content_block_delta\n data: {"type":"content_block_delta", ...}\n\n
+
+Pieces that are made of whole frames of known kinds pass unread. Those that are more than additions
+are kept: the beginning, the last frames, with the counts of tokens in them. If the stream ends as
+its dialect says (``message_stop``, ``[DONE]``, ``response.completed``), that was all. As soon as
+anything else comes (an error, a frame that is cut in two, an unknown event, what is no frame at
+all, or no end), the transcoder reads what was kept and all that follows, and has the last word.
+
+In a text quotes are escaped, so that a key with its quotes stands there only as a key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..errors import DragomanError
+from ..model import Failure, Json, Usage
+from ..streams.transcoder import Transcoder
+
+KEPT = 64 * 2**10
+"""How many bytes of frames are kept before the transcoder reads them."""
+END = b"}\n\n"
+Make = Callable[[], Transcoder]
+
+
+class Kind(NamedTuple):
+    """The frames of a dialect's streams."""
+
+    additions: tuple[bytes, ...]
+    """what frames begin with that add to a text"""
+    frames: re.Pattern[bytes]
+    """whole frames of known kinds"""
+    end: re.Pattern[bytes]
+    """the end of what was kept of a whole stream"""
+    each: tuple[bytes, ...] = ()
+    """what each addition has in it, in one of these spellings"""
+    not_in: tuple[bytes, ...] = (b'"error"',)
+    """what is in none of the frames that pass"""
+    repeats: bool = False
+    """whether an error at the end repeats the whole response, so that additions are kept as well"""
+
+
+def events(*names: str) -> tuple[bytes, ...]:
+    """How frames of an event begin, as servers spell JSON with and without spaces."""
+    return tuple(
+        f'event: {name}\ndata: {{"type":{space}"{name}"'.encode()
+        for name in names
+        for space in ("", " ")
+    )
+
+
+COMMENTS = rb"(?::[^\r\n]*\n\n)*"
+NAMED = rb'(?:event: (%b)\ndata: \{"type": ?"\1"[^\r\n]*\}\n\n|:[^\r\n]*\n\n)+'
+KINDS = {
+    "anthropic-messages": Kind(
+        events("content_block_delta"),
+        re.compile(NAMED % rb"message_start|content_block_\w+|message_delta|message_stop|ping"),
+        re.compile(
+            rb'event: message_delta\ndata: [^\n]*"stop_reason": ?"[^\n]*\n\n'
+            rb'event: message_stop\ndata: \{"type": ?"message_stop"[^\n]*\}\n\n' + COMMENTS + rb"\Z"
+        ),
+    ),
+    "openai-responses": Kind(
+        events(
+            "response.output_text.delta",
+            "response.reasoning_summary_text.delta",
+            "response.function_call_arguments.delta",
+        ),
+        re.compile(NAMED % rb"response\.(?!failed)[a-z_.]+"),
+        re.compile(
+            rb'event: response\.(completed|incomplete)\ndata: \{"type": ?"response\.\1"'
+            rb"[^\n]*\}\n\n" + COMMENTS + rb"\Z"
+        ),
+        not_in=(b'"error":{', b'"error": {'),
+        repeats=True,
+    ),
+    "openai-chat": Kind(
+        (b"data: {",),
+        re.compile(rb"(?:data: (?:\{[^\r\n]*\}|\[DONE\])\n\n|:[^\r\n]*\n\n)+"),
+        re.compile(
+            rb'"finish_reason": ?"[^\n]*\}\n\n(?:data: \{[^\n]*\}\n\n)*data: \[DONE\]\n\n'
+            + COMMENTS
+            + rb"\Z"
+        ),
+        each=(b'"finish_reason":null', b'"finish_reason": null'),
+        not_in=(b'"error"', b'"usage":{', b'"usage": {'),
+    ),
+}
+
+
+class Counted(msgspec.Struct):
+    """Where the counts of tokens stand in a frame."""
+
+    usage: Any = None
+    message: Any = None
+    response: Any = None
+
+
+decode = msgspec.json.Decoder(Counted).decode
+
+
+class Passing:
+    """What passes a stream of one dialect; ``feed`` and ``close`` are those of a transcoder."""
+
+    def __init__(self, make: Make, dialect: Any) -> None:
+        self._make, self._dialect = make, dialect
+        self._kind = KINDS.get(dialect.name)
+        self._kept: list[bytes] = []
+        self._size = self._unread = 0
+        self.flow: Transcoder | None = None if self._kind is not None else make()
+
+    def feed(self, data: bytes) -> bytes:
+        """More bytes; those that may be sent now."""
+        if self.flow is not None:
+            return self.flow.feed(data)
+        kind = self._kind
+        assert kind is not None
+        count = additions(data, kind) if self._kept else 0
+        if count and not kind.repeats:
+            self._unread += count
+            return data
+        self._size += len(data)
+        if self._size <= KEPT and (
+            (kind.repeats and count) or kind.frames.fullmatch(data) is not None
+        ):
+            self._kept.append(data)
+            if not any(odd in data for odd in kind.not_in if b"usage" not in odd):
+                return data
+            self._kept.pop()
+        return self._read().feed(data)
+
+    def _read(self) -> Transcoder:
+        """The transcoder, which has read what was kept."""
+        if self.flow is None:
+            self.flow = self._make()
+            for data in self._kept:
+                self.flow.feed(data)
+            self._kept = []
+            self.flow.skip(self._unread)
+        return self.flow
+
+    def close(self) -> bytes:
+        """The stream has ended; what is written because it ended too soon."""
+        if self.flow is None and self._kind is not None:
+            if self._kind.end.search(b"".join(self._kept)) is not None:
+                return b""
+        return self._read().close()
+
+    def fail(self, failure: Failure) -> bytes:
+        return self._read().fail(failure)
+
+    def usage(self) -> Usage | None:
+        """The counts of a stream that nobody read."""
+        found: dict[str, Json] = {}
+        for data in self._kept:
+            if b'"usage"' not in data:
+                continue
+            for line in data.split(b"\n"):
+                if b'"usage"' in line and line.startswith(b"data: {"):
+                    found |= counted(line)
+        try:
+            return self._dialect.counts.read(self._dialect, found, "/usage") if found else None
+        except DragomanError:
+            return None
+
+    @property
+    def ended(self) -> bool:
+        return self.flow is not None and self.flow.ended
+
+
+def additions(data: bytes, kind: Kind) -> int:
+    """How many frames add to a text in a piece of a stream that is made of such frames; else 0."""
+    if not data.endswith(END) or any(odd in data for odd in kind.not_in):
+        return 0
+    for start in kind.additions:
+        if data.startswith(start):
+            count = data.count(b"\n\n")
+            if data.count(END + start) != count - 1:
+                return 0
+            plain = not kind.each or any(data.count(each) == count for each in kind.each)
+            return count if plain else 0
+    return 0
+
+
+def counted(line: bytes) -> dict[str, Json]:
+    """The counts in a frame."""
+    try:
+        frame = decode(line[len(b"data: ") :])
+    except msgspec.MsgspecError:
+        return {}
+    inner = frame.message or frame.response
+    usage = frame.usage or (inner.get("usage") if isinstance(inner, dict) else None)
+    return usage if isinstance(usage, dict) else {}
