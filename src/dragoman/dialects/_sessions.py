@@ -13,7 +13,9 @@ envelope requires is made up: the ids are ``log.ids("uuid")``, the time is ``log
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from ..core.dates import date_of, has_year
 from ..core.reading import as_dict
@@ -25,12 +27,14 @@ from ..model import (
     History,
     Json,
     Message,
+    Node,
     Params,
     Request,
-    ToolChoice,
+    Tree,
 )
 
 Line: TypeAlias = dict[str, Json]
+T = TypeVar("T", Request, History)
 
 ABSENT: Any = property()
 """A facet that the API of the parent has and its session files have not."""
@@ -137,8 +141,20 @@ class SessionFile(Dialect):
         found = self.find(doc, "messages")
         return History(tuple(found.messages), dialect=self.name, extras=found.kept.extras())
 
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        """What an agent has of its own goes first, so that nothing of it is lowered."""
+        if isinstance(tree, Request | History) and not self.is_same(tree.dialect):
+            log.target = self.name
+            tree = self.without_prompts(tree, log)
+            if isinstance(tree, Request):
+                tree = self.without_settings(tree, log)
+        return super().write(tree, log)
+
+    def without_prompts(self, tree: T, log: Ledger) -> T:
+        """The conversation without the system prompts that a file cannot hold."""
+        return tree
+
     def write_request(self, tree: Request, log: Ledger) -> Json:
-        self.omit_settings(tree, log)
         return self.write_any(tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -150,23 +166,33 @@ class SessionFile(Dialect):
         self.lose(tree.extras, tree.at, log)
         return self.write_lines(tree, log)
 
-    def omit_settings(self, tree: Request, log: Ledger) -> None:
-        """The tools and parameters of a request: an agent has its own."""
+    def without_settings(self, tree: Request, log: Ledger) -> Request:
+        """The request without tools and parameters."""
         why = f"{self.name} stores no {{}}; the agent has its own"
         for tool in tree.tools or ():
             log.dropped("tool", tool.at, why.format("tools"))
-        choice: ToolChoice | None = tree.tool_choice
-        if choice is not None:
+            self.lose(tool.extras, tool.at, log)
+        choice = tree.tool_choice
+        if choice is not None and not self.is_unsaid(choice):
             log.dropped("tool_choice", choice.at, why.format("tool choice"))
         params = tree.params
-        for name in Params.__struct_fields__:
-            if name in ("at", "extras", "ats"):
-                continue
+        for name in SETTINGS:
             value = getattr(params, name)
-            if value is not None and not (name == "stream" and value is False):
-                place = value.at if hasattr(value, "at") else params.where(name)
+            if value is not None and value is not False:
+                place = value.at if isinstance(value, Node) else params.where(name)
                 log.dropped(name, place, f"{self.name} has no field for {name}")
         self.lose(params.extras, params.at, log)
+        ats = {"model": params.where("model")}
+        return replace(tree, tools=None, tool_choice=None, params=Params(at=params.at, ats=ats))
+
+    restored = Dialect.restored
+    fit_model = Dialect.fit_model
+
+    def judge_model(self, tree: Request, log: Ledger) -> None:
+        """A session names the model that has spoken in it, whoever serves it."""
+
+
+SETTINGS = tuple(name for name in Params.__struct_fields__ if name not in ("at", "extras", "ats"))
 
 
 # -- the same dialect -------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from ..core.lines import values_of
 from ..core.reading import need_dict
 from ..dialect import Problem
@@ -26,6 +28,7 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
+    T,
     groups_of,
     is_newer,
     number_of,
@@ -53,6 +56,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
     spec = "https://code.claude.com/docs/en/sessions"
     aliases = ()
     kin = frozenset({"anthropic-messages"})
+    can = replace(AnthropicMessages.can, prefill="never")
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
@@ -60,7 +64,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             return
         seen, newer = 0, ""
         for _, line in objects(doc):
-            if line.get("type") in KINDS and ("sessionId" in line or "leafUuid" in line):
+            if kind_of(line) in KINDS and ("sessionId" in line or "leafUuid" in line):
                 seen += 1
                 if is_newer(line.get("version"), VERSION):
                     newer = str(line["version"])[:20]
@@ -136,14 +140,8 @@ class ClaudeCode(SessionFile, AnthropicMessages):
 
     def write_lines(self, tree: Request | History, log: Ledger) -> list[Json]:
         w = tools.writing(self, log, None)
-        spoken: list[Message] = []
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                self.omit_prompt(message, log)
-            else:
-                spoken.append(message)
         doc: dict[str, Json] = {}
-        turns.write_conversation(self, doc, tuple(spoken), w)
+        turns.write_conversation(self, doc, tree.messages, w)
         stamps = Stamps(log)
         model = tree.model if isinstance(tree, Request) else None
         out: list[Json] = [self.line(turn, stamps, model) for turn in doc["messages"]]
@@ -187,9 +185,22 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             "timestamp": stamps.time,
         }
 
+    def without_prompts(self, tree: T, log: Ledger) -> T:
+        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
+        if len(spoken) == len(tree.messages):
+            return tree
+        for message in tree.messages:
+            if message.role in ("system", "developer"):
+                self.omit_prompt(message, log)
+        return replace(tree, messages=tuple(spoken))
+
     def omit_prompt(self, message: Message, log: Ledger) -> None:
         why = f"{self.name} stores no system prompt; the agent has its own"
-        log.dropped("system", message.at, why)
+        for block in message.content:
+            log.dropped("system", block.at, why)
+        if not message.content:
+            log.dropped("system", message.at, why)
+        self.lose(message.extras, message.at, log)
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires an id, a time, a folder and a version in each line"
@@ -201,6 +212,11 @@ class ClaudeCode(SessionFile, AnthropicMessages):
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 """The id of a session that nobody has named; the outer layer, which writes files, has another."""
+
+
+def kind_of(line: Line) -> str:
+    kind = line.get("type")
+    return kind if kind.__class__ is str else ""
 
 
 def is_line(line: Line) -> bool:
@@ -356,7 +372,7 @@ def linked(lines: list[Json], rows: Rows | None) -> list[Json]:
 
 
 def is_named(line: Line) -> bool:
-    return line.get("uuid").__class__ is str and line.get("type") in CHAINED
+    return line.get("uuid").__class__ is str and kind_of(line) in CHAINED
 
 
 DIALECT = ClaudeCode()

@@ -191,7 +191,7 @@ class Codex(SessionFile, OpenAIResponses):
         if "instructions" in prompt:
             meta["base_instructions"] = {"text": prompt["instructions"]}
         out = [stamped("session_meta", meta, stamps)]
-        if isinstance(tree, Request) and tree.model is not None:
+        if isinstance(tree, Request) and self.names(tree, log):
             context = {
                 "cwd": "/",
                 "approval_policy": "on-request",
@@ -205,6 +205,17 @@ class Codex(SessionFile, OpenAIResponses):
             out += (stamped("event_msg", event, stamps) for event in shown(doc))
         self.note_made(log)
         return out
+
+    def names(self, tree: Request, log: Ledger) -> bool:
+        """Whether the model is named: Codex says that it goes on with another one, and how."""
+        if tree.model is None:
+            return False
+        maker = log.models.vendor_of(tree.model)
+        if maker in (None, *self.serves):
+            return True
+        why = f"{tree.model!r} is a model of {maker}; codex goes on with its own"
+        log.dropped("model", tree.params.where("model"), why)
+        return False
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires a head, a time in each line, and events to show messages"
@@ -299,7 +310,9 @@ def without(line: Line, key: str) -> Line:
 
 def own_item(doc: Line) -> tuple[Line, Line]:
     """An item as the API has it, and what Codex adds to it."""
-    added = PASSED | {"id"} if doc.get("type") in NAMED and "id" in doc else PASSED
+    kind = doc.get("type")
+    named = kind.__class__ is str and kind in NAMED and "id" in doc
+    added = PASSED | {"id"} if named else PASSED
     if added.isdisjoint(doc):
         return doc, {}
     item = {key: value for key, value in doc.items() if key not in added}
