@@ -246,6 +246,7 @@ def active_items(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
         elif kind == "event_msg":
             if payload.get("type") == "thread_rolled_back":
                 gone = rolled_back(places, payload.get("num_turns"))
+                whys[number] = "codex takes turns back"
                 whys |= {place.number: "a turn that was taken back" for place in places[gone:]}
                 del places[gone:]
             else:

@@ -11,7 +11,7 @@ Which folders are looked into depends on the environment as it does for the agen
 from __future__ import annotations
 
 from .agents import AGENTS, Agent, Session, agent_of
-from .listing import find, is_reference, listed
+from .listing import find, is_reference, listed, references
 from .moving import Moved, move
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "is_reference",
     "listed",
     "move",
+    "references",
 ]

@@ -27,7 +27,7 @@ class Session(NamedTuple):
     project: str
     """the folder that the agent worked in; empty: the file does not tell"""
     changed: float
-    """seconds since 1970"""
+    """when something was last said, as seconds since 1970"""
     size: int
     words: str
     """what the user said first"""
@@ -103,7 +103,8 @@ class ClaudeCode(Agent):
             message = line.get("message")
             if line.get("type") == "user" and not words and isinstance(message, dict):
                 if not (line.get("isMeta") or line.get("isSidechain")):
-                    words = _spoken(message.get("content"))
+                    said = _spoken(message.get("content"))
+                    words = "" if said.startswith("<") else said  # a command, or a context
             if project and words and version:
                 break
         return project, words, version

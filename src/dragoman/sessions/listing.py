@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from ..core.reading import UNREADABLE, decode
@@ -12,12 +14,14 @@ from ..model import Json
 from .agents import AGENTS, Agent, Session, agent_of
 
 HEAD = 64 * 1024
-"""How much of a file is read at first, and how much at most."""
+"""How much of a file is read at once, of its beginning and of its end."""
 MOST = 1024 * 1024
+"""How much of the beginning is read at most."""
+TIME = re.compile(rb'"timestamp" ?: ?"([0-9T:.+-]{19,32}Z?)"')
 REFERENCE = re.compile(r"([a-z][a-z-]*):(\w[\w-]*)")
 LATEST = "latest"
-ENOUGH = 8
-"""How many characters of an id are enough to tell a session in a message."""
+SHORT = 8
+"""How many characters of an id are shown, unless more are needed to tell it from others."""
 
 
 def listed(
@@ -46,12 +50,26 @@ def described(agent: Agent, path: Path) -> Session | None:
     try:
         status = path.stat()
         project, words, version = agent.describe(first_lines(path))
+        changed = last_time(path) or status.st_mtime
     except (OSError, MissingExtra):
         return None
     return Session(
-        agent.name, agent.id_of(path), path, project, status.st_mtime, status.st_size,
-        words, version,
-    )  # fmt: skip
+        agent.name, agent.id_of(path), path, project, changed, status.st_size, words, version
+    )
+
+
+def last_time(path: Path) -> float | None:
+    """When the last line was written, as the end of a file tells."""
+    if path.suffix == ".zst":
+        return None
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - HEAD, 0))
+        times = TIME.findall(file.read(HEAD))
+    try:
+        return datetime.fromisoformat(times[-1].decode().replace("Z", "+00:00")).timestamp()
+    except (IndexError, ValueError):
+        return None
 
 
 def first_lines(path: Path) -> Iterator[dict[str, Json]]:
@@ -80,6 +98,21 @@ def _objects(lines: list[bytes]) -> Iterator[dict[str, Json]]:
             yield value
 
 
+def references(sessions: list[Session]) -> list[str]:
+    """How each session can be named, as shortly as may be."""
+    ids: dict[str, list[str]] = {}
+    for session in sessions:
+        ids.setdefault(session.agent, []).append(session.id)
+    return [f"{s.agent}:{_short(s.id, ids[s.agent])}" for s in sessions]
+
+
+def _short(id: str, ids: list[str]) -> str:
+    for size in range(SHORT, len(id), 4):
+        if sum(other.startswith(id[:size]) for other in ids) == 1:
+            return id[:size]
+    return id
+
+
 def is_reference(written: str) -> bool:
     """Whether a user means a session of an agent: ``codex:latest``."""
     found = REFERENCE.fullmatch(written)
@@ -93,13 +126,13 @@ def find(reference: str, env: Mapping[str, str]) -> Session:
         raise Unsupported(f"{reference!r} is no session; name it as AGENT:ID or AGENT:latest")
     agent, wanted = agent_of(found[1]), found[2]
     paths = sorted(agent.files(env))
-    if wanted == LATEST:
-        paths = sorted(paths, key=lambda path: path.stat().st_mtime)[-1:]
-    else:
+    if wanted != LATEST:
         paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
         exact = [path for path in paths if agent.id_of(path) == wanted]
         paths = exact[:1] or paths
     sessions = [session for path in paths if (session := described(agent, path)) is not None]
+    if wanted == LATEST:
+        sessions = sorted(sessions, key=lambda session: session.changed)[-1:]
     if not sessions:
         hint = f"`dragoman sessions --agent {agent.name}` lists them"
         raise Unsupported(f"{agent.name} has no session {wanted!r}; {hint}")

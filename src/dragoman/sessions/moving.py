@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,26 +38,29 @@ def move(
     *,
     now: float,
     project: str | None = None,
-    make: Callable[[], str] = lambda: str(uuid.uuid4()),
+    id: str | None = None,
+    fail_on: Iterable[str] = (),
     dry_run: bool = False,
 ) -> Moved:
     """Write a session as a new one of another agent, or of the same.
 
     ``project`` is the folder in which the other agent goes on, if it is not that of the session;
-    ``make`` gives ids. Nothing is ever overwritten, and the original is only read.
+    ``id`` is that of the new session, from which those in it are derived. Nothing is ever
+    overwritten, and the original is only read.
     """
     agent = agent_of(to)
     folder = project or session.project
     if not folder:
         raise Unsupported("the session does not tell its folder: name one with --project")
     folder = os.path.abspath(folder)
-    id = make()
+    id = str(uuid.uuid4()) if id is None else id
     result = convert(
         data_of(session),
         source=session.agent,
         target=agent.name,
+        fail_on=fail_on,
         now=now,
-        ids=lambda prefix: make() if prefix == "uuid" else f"{prefix}_{make().replace('-', '')}",
+        ids=ids_below(id),
         limit=LIMIT,
     )
     path = agent.place(env, id, folder, now)
@@ -67,6 +71,21 @@ def move(
     if not dry_run:
         write_new(path, data)
     return Moved(path, id, agent.resume(id, folder), result.losses, len(data))
+
+
+def ids_below(id: str) -> Callable[[str], str]:
+    """Ids that nobody else has, the same ones for the same session."""
+    try:
+        above = uuid.UUID(id)
+    except ValueError:
+        raise Unsupported(f"the id of a session is a UUID, not {id!r}") from None
+    numbers = count(1)
+
+    def made(prefix: str) -> str:
+        new = uuid.uuid5(above, str(next(numbers)))
+        return str(new) if prefix == "uuid" else f"{prefix}_{new.hex[:24]}"
+
+    return made
 
 
 def data_of(session: Session) -> bytes:
@@ -82,14 +101,12 @@ def data_of(session: Session) -> bytes:
 def write_new(path: Path, data: bytes) -> None:
     """A file that was not there, for its owner alone; whole, or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-    file = os.open(part, flags, 0o600)
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with os.fdopen(file, "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        os.link(part, path)  # which fails where there is a file
-    finally:
-        os.unlink(part)
+    except BaseException:
+        os.unlink(path)
+        raise
