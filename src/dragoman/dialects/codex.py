@@ -45,7 +45,7 @@ KINDS = frozenset(
 )  # fmt: skip
 PASSED = frozenset({"internal_chat_message_metadata_passthrough"})
 """Keys of items that Codex adds to those of the API."""
-NAMED = frozenset({"message", "function_call_output", "custom_tool_call_output", "reasoning"})
+NAMED = frozenset({"message", "function_call_output", "custom_tool_call_output"})
 """Types of items whose ids Codex makes up where the API gives none."""
 HISTORY = "replacement_history"
 ITEM = re.compile(r"/\d+/payload(?:/replacement_history/\d+)?(?=/|$)")
@@ -186,7 +186,6 @@ class Codex(SessionFile, OpenAIResponses):
             "originator": "codex_cli_rs",
             "cli_version": VERSION,
             "source": "cli",
-            "model_provider": "openai",
         }
         if "instructions" in prompt:
             meta["base_instructions"] = {"text": prompt["instructions"]}
