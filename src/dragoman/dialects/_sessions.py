@@ -13,11 +13,12 @@ envelope requires is made up: the ids are ``log.ids("uuid")``, the time is ``log
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
 from ..core.dates import date_of, has_year
+from ..core.endpoint import Endpoint
 from ..core.reading import as_dict
 from ..dialect import Dialect
 from ..ledger import Ledger
@@ -102,11 +103,12 @@ class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
-    history = None
+    history: ClassVar[str | None] = None
     model_key = ""
     needs_model = False
-    endpoints = ()
-    stream_signs = ()
+    rules: ClassVar[dict[str, str]] = {}
+    endpoints: ClassVar[tuple[Endpoint, ...]] = ()
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
 
     read_tools = write_tools = ABSENT
     read_tool_choice = write_tool_choice = ABSENT
@@ -145,9 +147,10 @@ class SessionFile(Dialect):
         """What an agent has of its own goes first, so that nothing of it is lowered."""
         if isinstance(tree, Request | History) and not self.is_same(tree.dialect):
             log.target = self.name
-            tree = self.without_prompts(tree, log)
             if isinstance(tree, Request):
-                tree = self.without_settings(tree, log)
+                tree = self.without_settings(self.without_prompts(tree, log), log)
+            else:
+                tree = self.without_prompts(tree, log)
         return super().write(tree, log)
 
     def without_prompts(self, tree: T, log: Ledger) -> T:
@@ -205,6 +208,7 @@ class Rows:
         self.rows: dict[tuple[int, int], Json] = {}
         self.parts: dict[int, Line] = {}
         self.last = -1
+        self.added: list[Json] = []
         if extras is not None and extras.dialect == dialect:
             parts = {token for token in extras.inner if "/" not in token}
             for token, value in extras.fields.items():
@@ -226,10 +230,8 @@ class Rows:
 
     def add(self, line: Json) -> None:
         """A new line, after the last one."""
-        place = 1
-        while (self.last, place) in self.rows:
-            place += 1
-        self.rows[self.last, place] = line
+        self.added.append(line)
+        self.rows[self.last, len(self.added)] = line
 
     def lines(self) -> list[Json]:
         return [self.rows[place] for place in sorted(self.rows)]

@@ -9,14 +9,16 @@ parameter: the agent has its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ..core.lines import values_of
+from ..core.models import DEFAULT, Models
 from ..core.reading import need_dict
 from ..dialect import Problem
+from ..errors import Unsayable
 from ..ledger import Ledger
 from ..model import Block, History, Json, Message, Request, Text
 from . import anthropic_messages as api
@@ -54,12 +56,12 @@ NOBODY = frozenset[str]()
 class ClaudeCode(SessionFile, AnthropicMessages):
     name = "claude-code"
     spec = "https://code.claude.com/docs/en/sessions"
-    aliases = ()
+    aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"anthropic-messages"})
     can = replace(AnthropicMessages.can, prefill="never")
     version: ClassVar[str] = VERSION
 
-    def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
+    def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
         if doc.__class__ is not list:
             return
         seen, newer = 0, ""
@@ -112,7 +114,6 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         if isinstance(tree, Request) and tree.model is not None:
             model_at = number_of(tree.params.ats.get("model", ""))
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
-        made = False
         for group in groups_of(tree.messages, line_of):
             if group.message.role not in ("user", "assistant", "tool"):
                 self.omit_prompt(group.message, log)
@@ -123,7 +124,6 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             }
             number, rest = group.number, rows.rest(group.number)
             if rest is None:
-                made = True
                 model = tree.model if isinstance(tree, Request) else None
                 rows.add(self.line(message, stamps, model))
                 continue
@@ -133,10 +133,9 @@ class ClaudeCode(SessionFile, AnthropicMessages):
                 assert isinstance(tree, Request)
                 message["model"] = tree.model
             rows.put(number, {"type": message["role"], **rest, "message": message})
-        out = rows.lines()
-        if made:
+        if rows.added:
             self.note_made(log)
-        return linked(out, rows)
+        return linked(rows.lines(), rows)
 
     def write_lines(self, tree: Request | History, log: Ledger) -> list[Json]:
         w = tools.writing(self, log, None)
@@ -144,14 +143,17 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         turns.write_conversation(self, doc, tree.messages, w)
         stamps = Stamps(log)
         model = tree.model if isinstance(tree, Request) else None
-        out: list[Json] = [self.line(turn, stamps, model) for turn in doc["messages"]]
+        rows = Rows(None, self.name)
+        for turn in doc["messages"]:
+            rows.add(self.line(turn, stamps, model))
+        if not rows.added:
+            raise Unsayable(f"{self.name} requires a message of the user or the assistant", tree.at)
         if model is not None and not any(turn["role"] == "assistant" for turn in doc["messages"]):
             why = f"{self.name} names the model in the lines of the assistant, and there is none"
             assert isinstance(tree, Request)
             log.dropped("model", tree.params.where("model"), why)
-        if out:
-            self.note_made(log)
-        return linked(out, None)
+        self.note_made(log)
+        return linked(rows.lines(), rows)
 
     def line(self, turn: Line, stamps: Stamps, model: str | None) -> Line:
         """A new line for a turn; what stands before it is not known yet."""
@@ -206,7 +208,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         why = f"{self.name} requires an id, a time, a folder and a version in each line"
         log.invented("session.line", "", why)
 
-    def check(self, doc: Json, facet: str, models: object = None) -> Iterable[Problem]:  # type: ignore[override]
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         return iter(())
 
 
@@ -253,11 +255,11 @@ def active_lines(docs: list[Json]) -> set[int]:
     if not by_uuid:  # a file without a tree is a list
         return {number for number in ends if not is_aside(docs[number])}
     chain: set[int] = set()
-    number: int | None = max(ends, default=None)
-    while number is not None and number not in chain:
-        chain.add(number)
-        parent = docs[number].get("parentUuid")
-        number = by_uuid.get(parent) if parent.__class__ is str else None
+    place: int | None = max(ends, default=None)
+    while place is not None and place not in chain:
+        chain.add(place)
+        parent = docs[place].get("parentUuid")
+        place = by_uuid.get(parent) if parent.__class__ is str else None
     spoken = set(ends)
     active = {n for n in chain if n in spoken and not is_aside(docs[n])}
     return active | beside(docs, active, spoken)
@@ -316,7 +318,7 @@ def model_line(docs: list[Json], active: set[int]) -> int:
 
 def read_turn(line: Line, message: Line, at: str, last: Line, out: list[Message]) -> None:
     """One line; what goes on with the reply of the line before it joins that."""
-    doc = {key: message[key] for key in ("role", "content") if key in message}
+    doc: Line = {key: value for key, value in message.items() if key in ("role", "content")}
     if doc.get("role") != "assistant" or not last or turn_of(line) != turn_of(last):
         turns.read_message(api.DIALECT, doc, at, out, NOBODY)
         return
@@ -347,20 +349,21 @@ def content_of(group: Group, written: Sequence[Json]) -> Json:
     return list(written)
 
 
-def linked(lines: list[Json], rows: Rows | None) -> list[Json]:
+def linked(lines: list[Json], rows: Rows) -> list[Json]:
     """The lines with new ones, and those whose parents are gone, linked to what precedes them."""
-    gone = {} if rows is None else {
+    gone = {
         rest["uuid"]: rest.get("parentUuid")
         for rest in rows.parts.values()
         if rest.get("uuid").__class__ is str
-    }  # fmt: skip
+    }
     there = {line["uuid"] for line in lines if line.__class__ is dict and is_named(line)}
+    new = set(map(id, rows.added))
     before: str | None = None
     out: list[Json] = []
     for line in lines:
         if line.__class__ is dict and is_named(line) and line.get("isSidechain") is not True:
             parent = line.get("parentUuid")
-            if parent is None and line.get("sessionId") == NOWHERE:
+            if id(line) in new:
                 line = {**line, "parentUuid": before}
             elif parent.__class__ is str and parent not in there and parent in gone:
                 while parent in gone and parent not in there:

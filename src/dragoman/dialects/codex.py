@@ -10,10 +10,11 @@ agent has its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from ..core.lines import values_of
+from ..core.models import DEFAULT, Models
 from ..core.reading import maybe_str, need_dict
 from ..dialect import Problem
 from ..ledger import Ledger
@@ -72,7 +73,7 @@ class Codex(SessionFile, OpenAIResponses):
     listed = True
     version: ClassVar[str] = VERSION
 
-    def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
+    def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
         if doc.__class__ is not list:
             return
         seen, newer = 0, ""
@@ -221,7 +222,7 @@ class Codex(SessionFile, OpenAIResponses):
         if not any(loss.what == "session.line" and not loss.path for loss in log.losses):
             log.invented("session.line", "", why)
 
-    def check(self, doc: Json, facet: str, models: object = None) -> Iterator[Problem]:  # type: ignore[override]
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         return iter(())
 
 

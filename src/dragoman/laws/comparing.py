@@ -139,6 +139,8 @@ def _node(
                 where = as_read.at
             elif isinstance(read, Params) and how != "new":
                 where = read.where(field)
+            elif isinstance(read, Request) and field == "model":
+                where = read.params.ats.get(field, at)
             near = inside[:2] if how == "new" else ()  # what it would have stood in
             if field == "prefill":
                 how, near = "altered", tuple(message.at for message in read.messages[-1:])

@@ -12,6 +12,7 @@ from ..core.reading import UNREADABLE, decode
 from ..errors import MissingExtra, Unsupported
 from ..model import Json
 from .agents import AGENTS, Agent, Session, agent_of
+from .packed import unpacked
 
 HEAD = 64 * 1024
 """How much of a file is read at once, of its beginning and of its end."""
@@ -75,11 +76,7 @@ def last_time(path: Path) -> float | None:
 def first_lines(path: Path) -> Iterator[dict[str, Json]]:
     """The objects in the first lines of a file. No more is read than is asked for."""
     with path.open("rb") as packed:
-        file = packed
-        if path.suffix == ".zst":
-            from .packed import unpacked
-
-            file = unpacked(packed)
+        file = unpacked(packed) if path.suffix == ".zst" else packed
         read, data = 0, b""
         while read < MOST and (more := file.read(HEAD)):
             read += len(more)
