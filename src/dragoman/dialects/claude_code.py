@@ -151,7 +151,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         if model is not None and not any(turn["role"] == "assistant" for turn in doc["messages"]):
             why = f"{self.name} names the model in the lines of the assistant, and there is none"
             assert isinstance(tree, Request)
-            log.dropped("model", tree.params.where("model"), why)
+            log.dropped("model", tree.at, why)
         self.note_made(log)
         return linked(rows.lines(), rows)
 

@@ -214,7 +214,7 @@ class Codex(SessionFile, OpenAIResponses):
         if maker in (None, *self.serves):
             return True
         why = f"{tree.model!r} is a model of {maker}; codex goes on with its own"
-        log.dropped("model", tree.params.where("model"), why)
+        log.dropped("model", tree.at, why)
         return False
 
     def note_made(self, log: Ledger) -> None:
@@ -382,7 +382,9 @@ def shown(doc: Line) -> Iterator[Line]:
         return
     if doc["role"] == "user" and not is_asked(doc):
         return
-    texts = [part["text"] for part in doc["content"] if part.get("text").__class__ is str]
+    content = doc.get("content")
+    parts: list[Any] = content if content.__class__ is list else []
+    texts = [part["text"] for part in parts if part.get("text").__class__ is str]
     if texts:
         kind = "user_message" if doc["role"] == "user" else "agent_message"
         yield {"type": kind, "message": "\n".join(texts)}
