@@ -9,7 +9,7 @@ import pytest
 import dragoman
 import sdk
 from dragoman import DragomanError, dialects, testing
-from dragoman.laws import editing
+from dragoman.laws.wire import TURNS
 from dragoman.model import Request
 
 from . import laws
@@ -55,7 +55,7 @@ STEP = 29
 def test_the_way_home_after_edits(dialect: str) -> None:
     failures: list[tuple[str, object]] = []
     for number, record in enumerate(readable(dialect, "request")):
-        for place, target in enumerate(editing.TURNS):
+        for place, target in enumerate(TURNS):
             if (number + place) % STEP or target == dialect:
                 continue
             broken = laws.comes_home_edited(record, target)

@@ -98,9 +98,9 @@ def in_pieces(data: bytes, dialect: str) -> Iterator[list[bytes]]:
 
 
 @pytest.mark.parametrize(("source", "target"), list(product(DIALECTS, STREAMS)))
-def test_rest_is_flight(source: str, target: str) -> None:
+def test_streaming_equals_batch(source: str, target: str) -> None:
     hold(
-        lambda stream: testing.rest_is_flight(stream.data, source, target),
+        lambda stream: testing.streaming_equals_batch(stream.data, source, target),
         "8 rest is flight", source, f"{source} > {target}",
     )  # fmt: skip
 

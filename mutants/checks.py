@@ -26,7 +26,7 @@ from kept import Case, Outcome
 
 ROOT = Path(__file__).parent.parent
 UNRELATED = (
-    "test_audit", "test_check", "test_compare", "test_detect", "test_flight", "test_leaves",
+    "test_audit", "test_check", "test_compare", "test_detect", "test_equals_batch", "test_leaves",
     "test_properties", "test_repair", "test_rules_hold", "test_schemas", "test_surrogates",
     "test_difference", "test_llxprt_ids",
     "test_agent", "test_choosing", "test_cli", "test_commands", "test_corpus", "test_cost",

@@ -20,7 +20,9 @@ from typing import Any
 import kept
 import seeds
 from dragoman import DragomanError, convert
-from dragoman.laws.editing import OTHER, SAME, applies, turns_in, with_turns
+from dragoman.laws.edited import applies
+from dragoman.laws.edits import OTHER, SAME
+from dragoman.laws.wire import turns_in, with_turns
 from fuzz import mutations, run, streams
 from fuzz.dice import Dice, Seeded, one_of
 from kept import STREAM, Case

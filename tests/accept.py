@@ -18,6 +18,7 @@ from pathlib import Path
 import places
 from dragoman import Result, Unsayable, testing
 from dragoman.laws import transcript
+from dragoman.laws.cases import TRANSCRIPT
 from dragoman.laws.transcript import Kind, Transcript
 from dragoman.model import Json
 from dragoman.testing import Document, bodies, is_lossy, load_transcript, load_whole, speaks
@@ -105,7 +106,7 @@ def save(folder: Path, told: Transcript, whole: dict[Kind, Json]) -> None:
         before = transcript.read(load_transcript(folder), whole)
         if same_text(before) == same_text(told):
             told = before  # keys in another order are no change
-    path = folder / testing.TRANSCRIPT
+    path = folder / TRANSCRIPT
     if told.losses or told.documents:
         path.write_text(transcript.write(told, whole), "utf-8")
     else:

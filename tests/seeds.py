@@ -18,7 +18,7 @@ from zlib import crc32
 import places
 from dragoman import DragomanError, convert, decompose, dialects
 from dragoman.dialect import FACETS
-from dragoman.laws.editing import TURNS
+from dragoman.laws.wire import TURNS
 from dragoman.testing import Document, load_corpus, speaks
 from portraits import streams
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_the_laws_of_streams_look_at_every_target() -> None:
     pairs = [(d, target) for target in STREAMS for d in WHOLE if d.facet == "response"]
     ids = [f"{target}-{d.name}" for d, target in pairs]
     values: list[Mapping[str, Any]] = [{"document": d, "target": t} for d, t in pairs]
-    found = spread("tests/streams/test_streams.py::test_rest_is_flight", ids, values)
+    found = spread("tests/streams/test_streams.py::test_streaming_equals_batch", ids, values)
     assert {pairs[place][1] for place in found} == set(STREAMS)
     assert {pairs[place][0].dialect for place in found} == {d.dialect for d, _ in pairs}
 
@@ -72,5 +73,24 @@ def test_one_dialect_is_its_documents_and_all_others_with_it_as_target(monkeypat
     assert own <= found or len(own & found) >= OF_A_DIALECT
     other = next(WHOLE[n] for n in found if WHOLE[n].dialect != "groq")
     assert choosing.targets(other) == ("groq",)
-    assert choosing.targets(WHOLE[min(own)]) == tuple(dialects.names())
+    assert choosing.targets(WHOLE[min(own)]) == choosing.tried(WHOLE[min(own)], dialects.names())
     assert kept("f", ["x"], [{"document": other}], False) == []
+
+
+def test_work_grows_with_the_documents_and_every_dialect_is_tried() -> None:
+    names = dialects.names()
+    tried: set[tuple[str, str]] = set()
+    for document in WHOLE:
+        found = choosing.tried(document, names)
+        assert {*choosing.GREAT, document.dialect} <= set(found)
+        if document.dialect in choosing.GREAT:
+            assert found == names
+        else:
+            assert len(found) <= len(choosing.GREAT) + 1 + choosing.OTHERS
+            more = choosing.tried(document, (*names, "a-new-dialect"))
+            assert len(set(found) - set(more)) <= 1  # a new dialect does not shuffle the others
+        tried.update((document.dialect, name) for name in found)
+    often = [name for name, count in Counter(d.dialect for d in WHOLE).items() if count >= 30]
+    assert len(often) > 5
+    for source in often:
+        assert {name for d, name in tried if d == source} == set(names), source

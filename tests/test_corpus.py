@@ -11,7 +11,7 @@ import dragoman
 import places
 import sdk
 from accept import EVERYWHERE
-from choosing import targets
+from choosing import chosen, targets
 from dragoman import testing
 from dragoman.laws import transcript
 from dragoman.model import History, Request
@@ -40,10 +40,17 @@ def test_identity(document: Document) -> None:
 @documents
 def test_pair(document: Document) -> None:
     case: Case = CASES[document.case]
-    for target in targets(document):
+    for target in {*targets(document), *said(case, document)}:
         declared = testing.pair(case, document, target)
         if target in EVERYWHERE and testing.speaks(target, document.facet):
             assert declared, f"{case.name} does not say what {target} makes of it"
+
+
+def said(case: Case, document: Document) -> set[str]:
+    """The dialects of which a case says what they make of its document."""
+    if chosen["dialect"] not in (None, document.dialect):
+        return set()
+    return {each.dialect for each in case.documents if each.facet == document.facet}
 
 
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
@@ -120,7 +127,7 @@ def novel() -> dict[str, list[Place]]:
 @documents
 def test_malformed_or_answer(document: Document) -> None:
     for body in testing.broken(document.body, novel()[document.name]):
-        testing.malformed_or_answer(document.dialect, document.facet, body)
+        testing.malformed_or_answer(document.dialect, document.facet, body, targets(document))
 
 
 JUDGED = [

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 import dragoman
 import seeds
-from dragoman import Loss, Malformed, Problem, Transcoder, testing
+from dragoman import Loss, Malformed, Problem, Transcoder
 from dragoman.dialect import Dialect
+from dragoman.laws import documents
 from dragoman.streams.events import Delta
 from fuzz import mutations, oracles, run, streams
 from fuzz.dice import Bytes, Seeded
@@ -94,7 +95,7 @@ def result(change: Callable[[Any], Any]) -> Patch:
             return change(convert(doc, **options))
 
         monkeypatch.setattr(dragoman, "convert", changed)
-        monkeypatch.setattr(testing, "convert", changed)
+        monkeypatch.setattr(documents, "convert", changed)
 
     return patch
 

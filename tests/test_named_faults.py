@@ -1,7 +1,7 @@
 """Faults that were reported by name, each with the smallest input that showed it.
 
 The laws hold their classes (``tests/laws/test_strangers.py``, ``tests/test_cost.py``,
-``tests/streams/test_flight.py``, ``tests/capsule/test_forged.py``); these are the examples.
+``tests/streams/test_equals_batch.py``, ``tests/capsule/test_forged.py``); these are the examples.
 """
 
 from __future__ import annotations
@@ -199,7 +199,9 @@ ENCRYPTED = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_conten
 
 @pytest.mark.parametrize("target", STREAMS)
 def test_a_service_tier_that_the_last_event_names(target: str) -> None:
-    testing.rest_is_flight(responses_stream(SAID, tier="default"), "openai-responses", target)
+    testing.streaming_equals_batch(
+        responses_stream(SAID, tier="default"), "openai-responses", target
+    )
 
 
 def test_groq_has_the_service_tier_in_flight_and_at_rest() -> None:
@@ -219,7 +221,7 @@ def test_groq_has_the_service_tier_in_flight_and_at_rest() -> None:
 def test_an_encrypted_signature_that_the_end_says_otherwise(target: str) -> None:
     last = {**ENCRYPTED, "encrypted_content": "gAAAA+second"}
     data = responses_stream(ENCRYPTED, end={"output": [last]})
-    testing.rest_is_flight(data, "openai-responses", target)
+    testing.streaming_equals_batch(data, "openai-responses", target)
 
 
 def test_copilot_when_done_holds_more_than_the_deltas() -> None:
@@ -230,7 +232,7 @@ def test_copilot_when_done_holds_more_than_the_deltas() -> None:
     short = b"\n\n".join([*(x.replace(b"Hello.", b"Hel") for x in before), last, end])
     assert short != data
     for target in STREAMS:
-        testing.rest_is_flight(short, "copilot-responses", target)
+        testing.streaming_equals_batch(short, "copilot-responses", target)
     transcoder = Transcoder("copilot-responses", "openai-chat", now=0)
     written = transcoder.feed(short) + transcoder.close()
     found = collect(written, "openai-chat").document

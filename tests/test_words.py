@@ -41,9 +41,7 @@ BANNED_IN_MESSAGES = re.compile(
 EXCEPTIONS = (
     ("cli/page.py", 'class="text thought"'),  # a name in a style sheet
     ("diff", "reasoning, seals, cache"),  # a value of --ignore
-    ("laws/editing.py", "nobody"),  # of a conversation
-    ("testing.py", "at rest"),  # names of the forms that a law compares
-    ("testing.py", "bit by bit"),
+    ("laws/edits.py", "nobody"),  # of a conversation
 )
 
 

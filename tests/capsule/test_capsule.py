@@ -15,7 +15,10 @@ import dragoman
 import places
 from dragoman import testing
 from dragoman.capsule import patching
-from dragoman.laws import editing
+from dragoman.laws import edited, editing
+from dragoman.laws.edited import ways
+from dragoman.laws.edits import OTHER, SAME
+from dragoman.laws.wire import TURNS
 from dragoman.ledger import Ledger, Loss
 
 SAMPLE = json.loads((places.ROOT / "examples" / "conversation.json").read_text())
@@ -490,11 +493,11 @@ def misplaced(capsule: Any) -> Any:
 def test_the_law_of_edits_sees_a_bad_capsule(tamper: Any, target: str) -> None:
     doc = agent(4)
     found: dict[str, list[str]] = {}
-    for way in editing.ways(doc, "anthropic-messages", target, tamper):
+    for way in ways(doc, "anthropic-messages", target, tamper):
         found[way.edit] = list(editing.problems(way))
     assert found["added at the end"]
     assert found["arguments spelled anew"]
-    for way in editing.ways(doc, "anthropic-messages", target):
+    for way in ways(doc, "anthropic-messages", target):
         assert not list(editing.problems(way)), way.edit
 
 
@@ -504,9 +507,9 @@ def test_the_law_of_edits_sees_a_loss_at_another_place(monkeypatch: pytest.Monke
         losses = [Loss(x.kind, x.what, "/messages/0", x.why) for x in result.losses]
         return dragoman.Result(result.document, tuple(losses), result.capsule)
 
-    monkeypatch.setattr(editing, "convert", elsewhere)
-    ways = editing.ways(agent(4), "anthropic-messages", "openai-chat")
-    way = next(way for way in ways if way.edit == "words changed")
+    monkeypatch.setattr(edited, "convert", elsewhere)
+    found = ways(agent(4), "anthropic-messages", "openai-chat")
+    way = next(way for way in found if way.edit == "words changed")
     assert "not at the turn" in "".join(editing.problems(way))
 
 
@@ -532,8 +535,8 @@ def steps(work: Any) -> int:
 def opened(turns: int, edit: str, target: str) -> int:
     doc = agent(turns)
     there = dragoman.convert(doc, source="anthropic", target=target, carry=True)
-    key = editing.TURNS[target]
-    edited = (editing.SAME | editing.OTHER)[edit](copy.deepcopy(there.document[key]), target)
+    key = TURNS[target]
+    edited = (SAME | OTHER)[edit](copy.deepcopy(there.document[key]), target)
     echoed = {**there.document, key: edited}
     return steps(
         lambda: dragoman.convert(echoed, source=target, target="anthropic", capsule=there.capsule)

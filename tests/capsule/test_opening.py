@@ -14,9 +14,11 @@ import pytest
 
 import dragoman
 from dragoman import Restored, dialects
+from dragoman.capsule import entries as placing
 from dragoman.capsule import opening
-from dragoman.capsule.opening import Proof, _Entry
+from dragoman.capsule.entries import Entry
 from dragoman.capsule.places import neighbours
+from dragoman.capsule.proof import Proof
 from dragoman.capsule.units import Unit, View, digest, gist_of
 from dragoman.ledger import Ledger, Loss
 from dragoman.model import History, Message, Text, ToolCall, ToolResult
@@ -41,9 +43,9 @@ def key(letter: str) -> str:
     return unit(0, letter).key
 
 
-def entry(at: int, letters: str, **more: Any) -> _Entry:
+def entry(at: int, letters: str, **more: Any) -> Entry:
     data = {"at": at, "is": [key(letter) for letter in letters], "put": {"raw": []}, **more}
-    return _Entry(data)
+    return Entry(data)
 
 
 def by(before: str, after: str) -> list[str]:
@@ -84,7 +86,7 @@ def grown(texts: list[str], size: int, start: int = 0) -> bool:
     node = Message("user", blocks, at="/messages/0")
     before = Message("user", blocks[: size - 1], at="/messages/0")
     data = {"at": 0, "is": [digest(gist_of([before]))[0]], "put": {"raw": []}, "size": size}
-    return _Entry(data).has_grown(Unit("messages", start, [node]))
+    return Entry(data).has_grown(Unit("messages", start, [node]))
 
 
 def test_a_last_item_may_have_grown() -> None:
@@ -132,7 +134,7 @@ def called(name: str | None) -> Unit:
 
 def test_ids_tell_where_an_entry_stands() -> None:
     units = [called("1"), called("2"), called("3")]
-    told = _Entry({"at": 0, "is": [units[0].key], "put": {"raw": []}, "ids": ["2"]})
+    told = Entry({"at": 0, "is": [units[0].key], "put": {"raw": []}, "ids": ["2"]})
     assert [told.is_near(units, at) for at in range(3)] == [True, True, False]
     assert told.is_told()
     assert entry(0, "a", by=by("^", "$")).is_told()
@@ -156,7 +158,7 @@ def places_of(units: list[Unit]) -> dict[str, list[int]]:
     return found
 
 
-def candidates(found: _Entry, letters: str, tail: int = 0) -> list[int]:
+def candidates(found: Entry, letters: str, tail: int = 0) -> list[int]:
     units = row(letters)
     return [at for at, _ in found.candidates(units, places_of(units), tail)]
 
@@ -179,9 +181,9 @@ def test_a_grown_item_is_looked_for_where_nothing_else_fits() -> None:
     more = Message("user", (*first.content, Text("b", at="/messages/0/c/1")), at="/messages/0")
     data = {"at": 0, "is": [digest(gist_of([first]))[0]], "put": {"raw": []}, "size": 2}
     units = [*row("x"), Unit("messages", 1, [more])]
-    assert [at for at, _ in _Entry(data).candidates(units, places_of(units), 0)] == [1]
+    assert [at for at, _ in Entry(data).candidates(units, places_of(units), 0)] == [1]
     del data["size"]
-    assert _Entry(data).candidates(units, places_of(units), 0) == []
+    assert Entry(data).candidates(units, places_of(units), 0) == []
 
 
 def test_what_speaks_for_a_place() -> None:
@@ -190,17 +192,17 @@ def test_what_speaks_for_a_place() -> None:
     beside = [entry(1, "b", by=by(*pair)) for pair in ("xx", "ax", "xc", "ac")]
     assert [each.weight(units, 1, set()) - plain for each in beside] == [0, 2, 2, 4]
     calls = [called("1"), called("2")]
-    ids = _Entry({"at": 0, "is": [calls[0].key], "put": {"raw": []}, "ids": ["2"]})
+    ids = Entry({"at": 0, "is": [calls[0].key], "put": {"raw": []}, "ids": ["2"]})
     assert ids.weight(calls, 1, set()) - ids.weight(calls, 0, set()) == 2
     assert ids.weight(calls, 1, {"2"}) - ids.weight(calls, 1, {"1"}) == 1
     reply = Unit("messages", 1, [Message("tool", (ToolResult("1", (Text("x"),)),))])
     pair = [called("1"), reply]
     sides = [neighbours(pair, 0, 1), neighbours(pair, 1, 1)]
-    call = _Entry({"at": 0, "is": [pair[0].key], "put": {"raw": []}, "by": ["x", sides[0][1]]})
-    result = _Entry({"at": 1, "is": [reply.key], "put": {"raw": []}, "by": [sides[1][0], "x"]})
+    call = Entry({"at": 0, "is": [pair[0].key], "put": {"raw": []}, "by": ["x", sides[0][1]]})
+    result = Entry({"at": 1, "is": [reply.key], "put": {"raw": []}, "by": [sides[1][0], "x"]})
     assert call.weight(pair, 0, set()) == result.weight(pair, 1, set()) == plain + 4
     assert result.weight(pair, 1, {"1"}) == plain + 5
-    assert plain == opening.TURN
+    assert plain == placing.TURN
 
 
 def test_whether_an_entry_is_where_it_was() -> None:
@@ -217,7 +219,7 @@ def test_whether_an_entry_is_where_it_was() -> None:
 )
 def test_an_entry_has_a_number_and_digests(data: Any) -> None:
     with pytest.raises(TypeError):
-        _Entry(data)
+        Entry(data)
 
 
 def heaviest(counts: list[int], found: list[list[tuple[int, int]]]) -> int:
@@ -250,7 +252,7 @@ def test_the_heaviest_choice_in_order_is_found() -> None:
             for n in counts
         ]
         entries: Any = [SimpleNamespace(count=n) for n in counts]
-        chosen = opening._chain(entries, found, size)
+        chosen = placing.heaviest(entries, found, size)
         end = 0
         for place in sorted(chosen):
             assert chosen[place] >= end
@@ -261,13 +263,13 @@ def test_the_heaviest_choice_in_order_is_found() -> None:
 
 def test_of_many_places_those_nearest_are_looked_at() -> None:
     few = list(range(0, 50, 2))
-    assert len(few) == opening.FEW
-    assert opening._around(few, (999,)) == few
+    assert len(few) == placing.FEW
+    assert placing.around(few, (999,)) == few
     many = list(range(0, 400, 2))
-    assert opening._around(many, (100,)) == list(range(50, 150, 2))
-    assert opening._around(many, (100, 300)) == [*range(50, 150, 2), *range(250, 350, 2)]
-    assert opening._around(many, (0,)) == list(range(0, 50, 2))
-    assert opening._around(many, (999,)) == list(range(350, 400, 2))
+    assert placing.around(many, (100,)) == list(range(50, 150, 2))
+    assert placing.around(many, (100, 300)) == [*range(50, 150, 2), *range(250, 350, 2)]
+    assert placing.around(many, (0,)) == list(range(0, 50, 2))
+    assert placing.around(many, (999,)) == list(range(350, 400, 2))
 
 
 def test_an_item_that_goes_on() -> None:
@@ -728,7 +730,7 @@ def test_what_was_added_goes_after_what_is_put() -> None:
 # -- several entries ------------------------------------------------------------------------------
 
 
-def an_opening(letters: str, *entries: _Entry, total: int = -1, **more: Any) -> opening._Opening:
+def an_opening(letters: str, *entries: Entry, total: int = -1, **more: Any) -> opening._Opening:
     """A capsule for a conversation of one-letter texts, a capital for a reply."""
     turns = [
         {"role": "assistant" if x.isupper() else "user", "content": [{"type": "text", "text": x}]}
@@ -753,7 +755,7 @@ def hints(found: opening._Opening) -> list[int]:
     return [each.hint for each in found.entries["turns"]]
 
 
-def place(letters: str, *entries: _Entry, total: int = -1) -> opening._Opening:
+def place(letters: str, *entries: Entry, total: int = -1) -> opening._Opening:
     found = an_opening(letters, *entries, total=total)
     found.place("turns", found.capsule["count"][0])
     return found

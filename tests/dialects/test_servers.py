@@ -164,7 +164,7 @@ def test_it_is_a_response_everywhere(row: Row, source: str) -> None:
 @cases
 def test_the_laws_hold(row: Row, source: str) -> None:
     for target in (source, "anthropic-messages", "openai-chat", "gemini"):
-        testing.rest_is_flight(row.data, source, target)
+        testing.streaming_equals_batch(row.data, source, target)
         testing.cuts_do_not_matter(row.data, source, target, f"{row.what} {source} {target}")
 
 

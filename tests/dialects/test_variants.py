@@ -22,7 +22,7 @@ from dragoman.model import (
     Text,
     ToolChoice,
 )
-from dragoman.testing import rest_is_flight
+from dragoman.testing import streaming_equals_batch
 
 # OpenRouter has blocks of reasoning, not one text beside the content.
 COMPATIBLE = tuple(name for name in families.COMPATIBLE if name != "openrouter")
@@ -69,7 +69,7 @@ def test_the_parts_of_a_reasoning_in_flight(target: str) -> None:
     tree = dialects.get("openai-responses").read(doc, "response")
     assert isinstance(tree, Response)
     data = decompose(doc, "openai-responses")
-    rest_is_flight(data, "openai-responses", target)
+    streaming_equals_batch(data, "openai-responses", target)
 
 
 def test_signatures_go_to_their_issuers_by_way_of_openrouter() -> None:
@@ -127,7 +127,7 @@ def test_a_signed_reasoning_in_flight() -> None:
     assert (reasoning.content, reasoning.signature) == (("Hm.",), Signature("s", "anthropic"))
     assert Transcoder("openrouter", "openrouter").feed(data) == data
     for target in ("anthropic-messages", "openai-responses", "openrouter", "deepseek"):
-        rest_is_flight(data, "openrouter", target)
+        streaming_equals_batch(data, "openrouter", target)
 
 
 def test_what_groq_counts_in_its_own_corner() -> None:
@@ -231,7 +231,7 @@ def test_a_freeform_call_in_flight(target: str) -> None:
         "input": 'a "b"',
     }
     data = decompose({"object": "response", "id": "r", "output": [call]}, "openai-responses")
-    rest_is_flight(data, "openai-responses", target)
+    streaming_equals_batch(data, "openai-responses", target)
     transcoder = Transcoder("openai-responses", target)
     out = (transcoder.feed(data) + transcoder.close()).decode()
     assert "custom" not in out

@@ -647,7 +647,7 @@ def test_the_stream_of_the_sdk_is_at_rest_what_it_is_in_flight(
     made: tuple[int, dict[str, bytes]], target: str
 ) -> None:
     for name, data in made[1].items():
-        dragoman.testing.rest_is_flight(data, UI, target)
+        dragoman.testing.streaming_equals_batch(data, UI, target)
         dragoman.testing.chunks_do_not_matter(data, UI, target, 7)
         assert name
 

@@ -14,7 +14,8 @@ from dragoman import dialects, testing
 from dragoman.core.walk import placed
 from dragoman.errors import Unsayable
 from dragoman.laws.auditing import SPEAKS_OF, faults
-from dragoman.laws.comparing import Change, changes
+from dragoman.laws.changes import Change
+from dragoman.laws.comparing import changes
 from dragoman.ledger import CODES, Ledger, Loss
 from dragoman.model import (
     Cache,

@@ -10,6 +10,7 @@ import pytest
 import dragoman
 import places
 from dragoman import dialects, testing
+from dragoman.laws.difference import SHOWN
 from dragoman.testing import Document, difference, frames_difference, load_case
 
 CORPUS = places.CORPUS
@@ -56,7 +57,7 @@ def test_the_order_of_keys_is_a_difference() -> None:
 
 def test_it_is_short_however_much_differs() -> None:
     written = difference({"m": [{"t": LONG + str(n)} for n in range(500)]}, {"m": ["x"] * 500})
-    assert written.count("\n") == testing.SHOWN
+    assert written.count("\n") == SHOWN
     assert written.endswith("... and 488 more")
     assert len(written) < 3000
 
@@ -115,4 +116,4 @@ def test_laws_that_fail_print_the_places() -> None:
     ):
         assert place in written
         assert '-> "{}"' in written
-        assert written.count("\n") <= testing.SHOWN
+        assert written.count("\n") <= SHOWN

@@ -13,6 +13,7 @@ import pytest
 
 import dragoman
 import places
+from choosing import tried
 from dragoman import Transcoder, dialects, testing
 from dragoman.dialects.openai_chat import OpenAIChat
 from dragoman.model import Failure, Response
@@ -31,6 +32,10 @@ ANSWERS = [
 ]
 replies = pytest.mark.parametrize("document", ANSWERS, ids=lambda d: d.name)
 targets = pytest.mark.parametrize("target", STREAMS)
+PAIRS = [(document, target) for document in ANSWERS for target in tried(document, STREAMS)]
+pairs = pytest.mark.parametrize(
+    ("document", "target"), PAIRS, ids=[f"{target}-{document.name}" for document, target in PAIRS]
+)
 
 
 def stream(document: Document) -> bytes:
@@ -55,17 +60,15 @@ def test_collect_undoes_decompose(document: Document) -> None:
 
 @replies
 def test_an_answer_flies(document: Document) -> None:
-    testing.flies(document)
+    testing.stream_and_back(document)
 
 
-@replies
-@targets
-def test_rest_is_flight(document: Document, target: str) -> None:
-    testing.rest_is_flight(stream(document), document.dialect, target)
+@pairs
+def test_streaming_equals_batch(document: Document, target: str) -> None:
+    testing.streaming_equals_batch(stream(document), document.dialect, target)
 
 
-@replies
-@targets
+@pairs
 def test_chunks_do_not_matter(document: Document, target: str) -> None:
     for size in (1, 7):
         testing.chunks_do_not_matter(stream(document), document.dialect, target, size)
@@ -94,8 +97,7 @@ def test_cuts_are_tried_in_every_framing(framing: str) -> None:
     assert any(dialects.get(source).framing == framing for _, source, _ in CUT)
 
 
-@replies
-@targets
+@pairs
 def test_never_a_false_success(document: Document, target: str) -> None:
     testing.never_a_false_success(stream(document), document.dialect, target)
 
@@ -108,8 +110,7 @@ def parsed(data: bytes, dialect: str) -> list[Any]:
     return [json.loads(text) for _, text in found if text != b"[DONE]"]
 
 
-@replies
-@targets
+@pairs
 def test_parsed_events_become_the_same_events(document: Document, target: str) -> None:
     """With an iterator or an asynchronous one, as with bytes."""
     source, data = document.dialect, stream(document)
@@ -179,8 +180,7 @@ def test_an_answer_that_makes_no_sense_ends_in_an_error(source: str, target: str
     assert transcoder.response.failure.message.encode() in written
 
 
-@replies
-@targets
+@pairs
 def test_a_source_that_fails_without_a_word(document: Document, target: str) -> None:
     transcoder = Transcoder(document.dialect, target)
     data = stream(document)

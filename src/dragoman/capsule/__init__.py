@@ -66,7 +66,7 @@ an object, or without it), ``typed`` (the client writes a type that may be left 
 
 A capsule is plain JSON and comes from outside. It is looked at whole before it is used
 (``validating``), and whatever is wrong with it is ``CapsuleError``. What it puts is named in
-``Ledger.restored``; what it claims to make up for is tried (``opening.Proof``).
+``Ledger.restored``; what it claims to make up for is tried (``proof.Proof``).
 """
 
 from __future__ import annotations

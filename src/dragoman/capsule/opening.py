@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -11,17 +10,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.reading import encode, escape, follow, nearest
-from ..core.source import with_source
+from ..core.reading import encode, escape, nearest
 from ..core.surrogates import parse_exactly
 from ..dialect import Dialect
-from ..errors import CapsuleError, DragomanError
+from ..errors import CapsuleError
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
 from ..tools.results import NO_RESULT
 from . import patching
+from .entries import Entry, heaviest
 from .marks import has_mark, put_marks, relative
-from .modelled import wants_model
 from .names import Places, all_ids, ids_in, paired, renamed
 from .places import (
     PARTS,
@@ -29,23 +27,16 @@ from .places import (
     inner_of,
     is_restored,
     keys_of,
-    neighbours,
     owner_of,
     owners_of,
     view_of,
 )
+from .proof import Proof
 from .references import cut, expanded, schemas_of
 from .types import typed
-from .units import Unit, View, digest, joined
+from .units import Unit, View
 
 CHANGED = "this turn was changed; what the capsule holds for it is not restored"
-
-
-FEW = 25
-"""How many units that say the same are looked at, on each side of where one is expected."""
-
-TURN = 16
-"""The weight of a turn that is restored: more than all that speaks for one place or another."""
 
 
 def open_(
@@ -123,164 +114,6 @@ def _point(log: Ledger, start: int, echoed: Json) -> None:
             log.losses[number] = replace(loss, path=nearest(echoed, loss.path)[0])
 
 
-class Proof:
-    """Whether a loss is none any more, found by trying and not believed.
-
-    What was restored is converted to the client's dialect again. A loss is made up for if that
-    gives what stands at its place in the client's document; where it is of no place, or of the
-    whole document, if that gives the same settings.
-    """
-
-    def __init__(
-        self,
-        client: Dialect,
-        echoed: Json,
-        heard: Tree,
-        dialect: Dialect,
-        facet: str,
-        log: Ledger,
-    ) -> None:
-        self.client, self.echoed, self.heard = client, echoed, heard
-        self.dialect, self.facet, self.log = dialect, facet, log
-
-    def left(self, document: Json, losses: list[Loss], claimed: list[Loss]) -> list[Loss]:
-        """The losses that stay: those that the capsule claims to stay, and what it claims wrongly.
-
-        ``claimed`` is what is left of ``losses`` if all that the capsule says is true.
-        """
-        if len(claimed) == len(losses):
-            return claimed
-        stays = {id(loss) for loss in claimed}
-        try:
-            tree = self.dialect.read(document, self.facet)
-            if self.client.name == self.dialect.name:
-                tree = with_source(tree, document, self.dialect)
-            if wants_model(tree, self.client):  # which the client named
-                tree = replace(tree, model=getattr(self.heard, "model", None))
-            again = self.client.write(tree, Ledger(self.log.now, None, self.log.models))
-        except DragomanError:
-            return losses
-        return [x for x in losses if id(x) in stays or not self.holds(x.path, again)]
-
-    def holds(self, path: str, again: Json) -> bool:
-        found, left = follow(self.echoed, path)
-        if path and not left:
-            return (found, []) == follow(again, path)
-        return bool(self.settings(self.echoed) == self.settings(again))
-
-    def settings(self, document: Json) -> Json:
-        if document.__class__ is not dict:
-            return None
-        return {k: v for k, v in document.items() if k != self.client.history}
-
-
-class _Entry:
-    """What a capsule holds for some units, and where those stand now; ``at`` None: nowhere."""
-
-    __slots__ = ("at", "count", "data", "grown", "hint", "pieces", "spans")
-
-    def __init__(self, data: Json) -> None:
-        keys, number = data["is"], data["at"]
-        if keys.__class__ is not list or number.__class__ is not int:
-            raise TypeError("an entry has the number and the digests of its units")
-        self.data = data
-        self.count = len(keys)
-        self.at: int | None = None
-        self.hint = 0
-        self.grown = False
-        self.pieces: list[Json] = []
-        self.spans: list[tuple[str, int, int]] = []  # where the pieces are put
-
-    def fits(self, units: list[Unit], at: int) -> bool:
-        keys, end = self.data["is"], at + self.count
-        if at < 0 or end > len(units) or (not keys and units):
-            return False
-        if any(units[at + n].key != key for n, key in enumerate(keys[:-1])):
-            return False
-        return not keys or bool(units[end - 1].key == keys[-1]) or self.has_grown(units[end - 1])
-
-    def changed(self, units: list[Unit], at: int) -> int:
-        """The first of the units from a place on that is not what it was."""
-        for number, key in enumerate(self.data["is"], at):
-            if 0 <= number < len(units) and units[number].key != key:
-                return number
-        return at
-
-    def has_grown(self, unit: Unit) -> bool:
-        size = self.data.get("size", 0)
-        if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
-            return False
-        return bool(digest(joined(unit.atoms[:size]))[0] == self.data["is"][-1])
-
-    def is_near(self, units: list[Unit], at: int) -> bool:
-        """Whether it stands beside what it stood beside, if it needs that to be told.
-
-        Where turns came back in another order or number, both neighbours count: a system prompt in
-        the middle, say, may stand only before a reply.
-        """
-        ids = self.data.get("ids")
-        if ids is not None:
-            return bool(at == self.data["at"] or units[at].ids() == ids)
-        by = self.data.get("by")
-        if by is None:
-            return True
-        before, after = neighbours(units, at, self.count)
-        if strict := self.data.get("strict"):
-            end = at + self.count
-            if by[1] == "$" and end < len(units):
-                grown = strict == 1 or units[end].nodes[0].role == "assistant"
-            else:
-                grown = after == by[1]
-            return bool(before == by[0] and grown)
-        return bool(before == by[0] or after == by[1])
-
-    def is_told(self) -> bool:
-        """Whether it takes more than what it says to tell where it stands."""
-        return "by" in self.data or "ids" in self.data
-
-    def is_prompt(self) -> bool:
-        """Whether it is put where no list is."""
-        put = self.data["put"]
-        return any(whole for _, whole, _ in (put["raw"] if put.__class__ is dict else put))
-
-    def candidates(
-        self, units: list[Unit], places: dict[str, list[int]], tail: int
-    ) -> list[tuple[int, int]]:
-        """Where it may stand now, each with a weight: how much speaks for it."""
-        keys, was = self.data["is"], self.data["at"]
-        found = _around(places.get(keys[0], []), (was, was + tail)) if keys else []
-        if "size" in self.data and self.count == 1 and not found:
-            found = [at for at, unit in enumerate(units) if self.has_grown(unit)]
-        found = [at for at in found if self.fits(units, at) and self.is_near(units, at)]
-        if self.is_prompt():  # which stands before all that is written
-            found = [at for at in found if at <= was]
-        if not self.is_told() and len(found) > 1:
-            found = [at for at in found if at in (was, was + tail)]
-        named = ids_in(self.data["put"], set()) if found else set()
-        return [(at, self.weight(units, at, named)) for at in found]
-
-    def weight(self, units: list[Unit], at: int, named: set[str | None]) -> int:
-        """A turn more than anything; then its neighbours, first a call's result; then ids.
-
-        Ids that the client has kept tell more than the number of a turn.
-        """
-        out = TURN
-        if "ids" in self.data and units[at].ids() == self.data["ids"]:
-            out += 2
-        called, replied = units[at].calls()
-        if by := self.data.get("by"):
-            before, after = neighbours(units, at, self.count)
-            out += (4 if replied else 2) * (before == by[0])
-            out += (4 if units[at + self.count - 1].calls()[0] else 2) * (after == by[1])
-        return out + (not named.isdisjoint(called + replied))
-
-    def stays(self, units: list[Unit]) -> bool:
-        at = self.data["at"]
-        if not self.fits(units, at):
-            return False
-        return not self.data.get("strict") or self.is_near(units, at)
-
-
 class _Opening:
     """One capsule of this version, being opened."""
 
@@ -298,7 +131,7 @@ class _Opening:
         if capsule.get("echo"):
             _twin(view, getattr(heard, "messages", ()))
         self.units: dict[str, list[Unit]] = {"turns": view.turns, "tools": view.tools}
-        self.entries = {part: [_Entry(e) for e in capsule.get(part, ())] for part in PARTS}
+        self.entries = {part: [Entry(e) for e in capsule.get(part, ())] for part in PARTS}
         for entries in self.entries.values():
             if any("size" in entry.data for entry in entries[:-1]):
                 raise TypeError("only the last turn can grow")
@@ -326,7 +159,7 @@ class _Opening:
         self.report(document)
         return document
 
-    def all(self) -> Iterator[_Entry]:
+    def all(self) -> Iterator[Entry]:
         return chain.from_iterable(self.entries.values())
 
     # -- where entries belong ---------------------------------------------------------------
@@ -346,11 +179,11 @@ class _Opening:
             places.setdefault(unit.key, []).append(number)
         tail = len(units) - total
         found = [entry.candidates(units, places, tail) for entry in entries]
-        for number, at in _chain(entries, found, len(units)).items():
+        for number, at in heaviest(entries, found, len(units)).items():
             entries[number].at = at
         self.fill(entries, units)
 
-    def fill(self, entries: list[_Entry], units: list[Unit]) -> None:
+    def fill(self, entries: list[Entry], units: list[Unit]) -> None:
         """Turns that are told by those before them: moved as far; and where the others stood."""
         ends = [entry.at for entry in entries if entry.at is not None][::-1]
         offset = floor = 0
@@ -421,9 +254,9 @@ class _Opening:
             if units[number].slot == slot:
                 entry.hint, entry.at = number, None
 
-    def taken(self, part: str) -> dict[int, _Entry]:
+    def taken(self, part: str) -> dict[int, Entry]:
         """Which units are restored, and by what."""
-        found: dict[int, _Entry] = {}
+        found: dict[int, Entry] = {}
         for entry in self.entries[part]:
             if entry.at is not None:
                 found |= dict.fromkeys(range(entry.at, entry.at + entry.count), entry)
@@ -459,7 +292,7 @@ class _Opening:
                 if rest is not None:
                     self.add(entry, units[-1].slot, rest)
 
-    def follow_marks(self, entry: _Entry, units: list[Unit], shown: list[Json]) -> None:
+    def follow_marks(self, entry: Entry, units: list[Unit], shown: list[Json]) -> None:
         now = relative(units)
         if entry.grown:  # the marks of what was added stay with it
             now = [path for path in now if has_mark(shown, path)]
@@ -506,7 +339,7 @@ class _Opening:
             del kept[-1][key]
         return [*shown[:-1], [slot, whole, kept]], rest
 
-    def add(self, entry: _Entry, slot: str, items: list[Json]) -> None:
+    def add(self, entry: Entry, slot: str, items: list[Json]) -> None:
         """What came after the turn and was written into its last item."""
         last, whole, value = entry.pieces[-1] if entry.pieces else ("", True, [])
         if whole or last != slot:
@@ -550,7 +383,7 @@ class _Opening:
             return values.get("", [])
         return whole if self.view.base is None else {**patched, self.view.base: whole}
 
-    def put(self, entry: _Entry, values: dict[str, Json]) -> None:
+    def put(self, entry: Entry, values: dict[str, Json]) -> None:
         for slot, whole, value in entry.pieces:
             start = 0 if whole else len(values.get(slot, ()))
             entry.spans.append((slot, start, start + 1 if whole else start + len(value)))
@@ -560,7 +393,7 @@ class _Opening:
 
     def reconcile(
         self, document: Json, dialect: Dialect, facet: str
-    ) -> tuple[dict[str, str], list[_Entry]]:
+    ) -> tuple[dict[str, str], list[Entry]]:
         """Ids that the client replaced, where a restored turn has the original again.
 
         Gives the names for the other turns, and the entries that cannot be reconciled with them.
@@ -570,7 +403,7 @@ class _Opening:
         others = {
             i for n, u in enumerate(units) if n not in taken for ids in u.calls() for i in ids
         }
-        sets: dict[Any, list[_Entry]] = {}  # what was exchanged is looked at together
+        sets: dict[Any, list[Entry]] = {}  # what was exchanged is looked at together
         for number, entry in enumerate(self.entries["turns"]):
             if entry.at is not None:
                 sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
@@ -579,8 +412,8 @@ class _Opening:
         places: Places | None = None
         given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
-        failed: list[_Entry] = []
-        changed: list[tuple[list[_Entry], list[Unit]]] = []
+        failed: list[Entry] = []
+        changed: list[tuple[list[Entry], list[Unit]]] = []
         for entries in sets.values():
             now = [
                 unit for entry in entries for unit in self.of(entry) if not is_made_up(unit.nodes)
@@ -608,10 +441,10 @@ class _Opening:
                 names |= {old: new for old, new in pairs.items() if old in others}
         return names, failed
 
-    def ids(self, entries: list[_Entry]) -> set[str | None]:
+    def ids(self, entries: list[Entry]) -> set[str | None]:
         return all_ids([unit for entry in entries for unit in self.of(entry)])
 
-    def of(self, entry: _Entry) -> list[Unit]:
+    def of(self, entry: Entry) -> list[Unit]:
         """The units that an entry restores."""
         return [] if entry.at is None else self.units["turns"][entry.at : entry.at + entry.count]
 
@@ -636,7 +469,7 @@ class _Opening:
             place = self.place_of(slot)
             self.log.restored += [Restored("id", f"{place}/{n}") for n in range(start, end)]
 
-    def record_entry(self, entry: _Entry, part: str) -> None:
+    def record_entry(self, entry: Entry, part: str) -> None:
         what, size = part[:-1], len(self.log.restored)
         for (slot, start, end), (_, whole, _) in zip(entry.spans, entry.pieces, strict=True):
             place = self.place_of(slot)
@@ -673,55 +506,6 @@ class _Opening:
             first.setdefault(unit, at)
         for part, entry in lost:
             self.log.dropped("capsule", first.get((part, entry.hint), ""), CHANGED)
-
-
-def _around(places: list[int], expected: tuple[int, ...]) -> list[int]:
-    """Some of many places: those nearest to where something is expected."""
-    if len(places) <= FEW:
-        return places
-    found: set[int] = set()
-    for at in expected:
-        middle = bisect_left(places, at)
-        found.update(places[max(0, middle - FEW) : middle + FEW])
-    return sorted(found)
-
-
-def _chain(entries: list[_Entry], found: list[list[tuple[int, int]]], size: int) -> dict[int, int]:
-    """Entry -> its place, in order and apart from each other: the heaviest such choice.
-
-    ``best`` holds, for each end of a choice, the heaviest one (as a Fenwick tree: the heaviest up
-    to a place at the cost of a logarithm).
-    """
-    best: list[tuple[int, int]] = [(0, -1)] * (size + 2)
-    made: list[tuple[int, int, int]] = []  # the entry, its place, what was chosen before
-    for number, places in enumerate(found):
-        count = entries[number].count
-        news: list[tuple[int, int, int]] = []
-        for at, weight in places:
-            heavy, before = 0, -1
-            place = at + 1
-            while place > 0:
-                if best[place][0] > heavy:
-                    heavy, before = best[place]
-                place -= place & -place
-            news.append((at + count, heavy + weight, len(made)))
-            made.append((number, at, before))
-        for end, weight, choice in news:
-            place = end + 1
-            while place < len(best):
-                if best[place][0] < weight:
-                    best[place] = (weight, choice)
-                place += place & -place
-    choice, place, heavy = -1, size + 1, 0
-    while place > 0:
-        if best[place][0] > heavy:
-            heavy, choice = best[place]
-        place -= place & -place
-    out: dict[int, int] = {}
-    while choice >= 0:
-        number, at, choice = made[choice]
-        out[number] = at
-    return out
 
 
 def _unrepaired(

@@ -14,8 +14,9 @@ from ..core.writing import is_blank, repeats_a_key
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import Block, Json, Reasoning, Response, Text, ToolCall
-from ..streams.base import OneByOne, StreamReader
+from ..streams.base import StreamReader
 from ..streams.events import Delta
+from ..streams.orders import OneByOne
 
 
 class ClaudeReader(StreamReader):

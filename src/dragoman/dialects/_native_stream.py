@@ -16,9 +16,10 @@ from ..core.walk import unplaced
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..model import Json, Response
-from ..streams.base import Received, StreamReader, StreamWriter
+from ..streams.base import StreamReader, StreamWriter
 from ..streams.events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
 from ..streams.framing import Frame
+from ..streams.received import Received
 from ..streams.splicing import MARKED, Splice, around
 
 decode = msgspec.json.Decoder(Event).decode

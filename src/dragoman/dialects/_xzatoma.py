@@ -37,9 +37,11 @@ from ..model import (
     ToolCall,
     ToolChoice,
 )
-from ..streams.base import OneByOne, Received, StreamReader, StreamWriter, remember
+from ..streams.base import StreamReader, StreamWriter
 from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
 from ..streams.framing import Frame
+from ..streams.orders import OneByOne
+from ..streams.received import Received, remember
 from ..streams.splicing import MARKED, Splice, around, silent
 from ._errors import ClientErrors
 

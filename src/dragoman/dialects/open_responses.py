@@ -22,7 +22,8 @@ from ..core.writing import Names
 from ..ledger import Ledger
 from ..lint.evidence import Verdict, objects, told_by
 from ..model import Json, Request, Tool, ToolCall, ToolChoice, ToolResult, Tree
-from ..streams.base import FunctionsOnly, StreamWriter
+from ..streams.base import StreamWriter
+from ..streams.orders import FunctionsOnly
 from ..tools import freeform
 from .openai_responses import REASONING, THINKING, OpenAIResponses
 from .openai_responses.parts import ItemWriting

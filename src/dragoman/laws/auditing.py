@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..core.reading import escape
 from ..ledger import Loss
 from ..model import Message, Params, Source
-from .comparing import Change
+from .changes import Change
 
 BLOCKS = (
     "Text", "Media", "Passage", "Reasoning", "Refusal", "ToolCall", "ToolResult", "Hosted", "Raw",

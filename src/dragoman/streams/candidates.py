@@ -14,8 +14,9 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from ..errors import Malformed
-from .base import BlankReasoning, Spoken, Write
+from .base import Write
 from .events import Cite, Close, Delta, Open, Signed
+from .orders import BlankReasoning, Spoken
 
 Inside: TypeAlias = Delta | Cite | Signed | Close
 Held: TypeAlias = Open | Inside

@@ -27,11 +27,12 @@ from ..errors import Malformed, Unsupported
 from ..ledger import Ids, Ledger, Loss
 from ..model import Failure, History, Json, Response
 from ..result import Result
-from .base import BlankReasoning, Spoken, StreamReader, StreamWriter
+from .base import StreamReader, StreamWriter
 from .candidates import InOrder
 from .events import Cite, Delta, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
+from .orders import BlankReasoning, Spoken
 from .splicing import Shape, Splice, Splicer
 
 _SIGNATURES = ("reasoning", "reasoning.signature")

@@ -22,9 +22,10 @@ from ...core.reading import UNREADABLE, compact, encode, maybe_dict, maybe_list,
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import REDACTED_LATE, Keys, Received
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.orders import REDACTED_LATE
+from ...streams.received import Keys, Received
 from ...streams.splicing import Splice, between
 from .._claude_stream import ClaudeReader, ClaudeWriter
 from . import blocks, response, tools

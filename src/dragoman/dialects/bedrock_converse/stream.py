@@ -33,10 +33,10 @@ from ...core.reading import (
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import Keys, Received
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.framing.eventstream import write_error, write_frame
+from ...streams.received import Keys, Received
 from ...streams.splicing import MARKED, MARKER, Splice
 from .._claude_stream import ClaudeReader, ClaudeWriter
 from . import blocks, response

@@ -31,9 +31,10 @@ from ...core.reading import (
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Raw, Reasoning, Response, Text, ToolCall
-from ...streams.base import Keys, Received, StreamReader, StreamWriter
+from ...streams.base import StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received
 from ...streams.splicing import MARKED, Splice, around
 from . import citations, messages, response
 from .citations import CONTENT, PLAN, place_of

@@ -21,9 +21,11 @@ from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...streams.base import FunctionsOnly, InTurns, Keys, Received, StreamReader, is_complete
+from ...streams.base import StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Odd, Open, deltas, hollow
 from ...streams.framing import Frame
+from ...streams.orders import FunctionsOnly, InTurns
+from ...streams.received import Keys, Received, is_complete
 from ...streams.splicing import MARKED, Splice, around
 from ..openai_responses import response as responses_response
 from ..openai_responses import tools as responses_tools

@@ -25,9 +25,10 @@ from ...core.writing import same_only
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall, ToolResult
-from ...streams.base import Keys, Received, StreamReader, StreamWriter
+from ...streams.base import StreamReader, StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Open, Pieces, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received
 from ...streams.splicing import Splice, between, silent
 from . import parts, response, turns
 from .pieces import CallPieces, begins, goes_on

@@ -28,9 +28,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...streams.base import REDACTED_LATE, OneByOne, Received, StreamReader, remember
+from ...streams.base import StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.orders import REDACTED_LATE, OneByOne
+from ...streams.received import Received, remember
 from ...streams.splicing import MARKED, Splice, around, silent
 from . import blocks, request
 from .blocks import REDACTED, Known

@@ -16,11 +16,12 @@ from ...core.reading import as_dict, as_list, compact, expected, need_str
 from ...core.writing import is_blank, same_only
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
-from ...streams.base import Received
 from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
+from ...streams.received import Received
 from ...streams.splicing import Splice, silent
 from ..openai_chat import assistant as chat_assistant
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.choices import Speaker
+from ..openai_chat.read_stream import ChatReader
 from ..openai_chat.write_stream import ChatVoice, ChatWriter
 from . import parts
 from .parts import is_bare_text

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, encode, maybe_list, maybe_str
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...streams.base import InTurns, Received, StreamReader
+from ...streams.base import StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open
 from ...streams.framing import Frame
+from ...streams.orders import InTurns
+from ...streams.received import Received
 from ...streams.splicing import MARKED, Splice, around, silent
 from . import messages, response
 from .messages import OllamaWriting

@@ -15,8 +15,8 @@ from ...core.reading import encode
 from ...core.writing import is_blank, joint
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Refusal, Text, ToolCall
-from ...streams.base import FunctionsOnly, InTurns
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from ...streams.orders import FunctionsOnly, InTurns
 from ...streams.splicing import Splice, between, silent
 from . import assistant, gateways
 from .parts import place_of

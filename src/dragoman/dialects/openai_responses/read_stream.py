@@ -14,14 +14,13 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
+from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict
 from ...core.walk import rebuild
 from ...errors import Malformed
 from ...model import Block, Json, Reasoning, Response, Text
-from ...streams.base import Keys, Received, StreamReader
+from ...streams.base import StreamReader
 from ...streams.events import (
     Cite,
     Close,
@@ -36,143 +35,27 @@ from ...streams.events import (
     hollow,
 )
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received
 from . import items, response
 from .parts import OUTPUT, read_citation, read_parts
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
-
-
-CALL_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
-PART_TEXTS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
-
-# Texts that come as deltas: the place in the item, the key of the number there, where the end has
-# the whole, and what events say of it beside that: the name of a function is that of its item.
-# https://platform.openai.com/docs/api-reference/responses-streaming
-TEXTS: dict[str, tuple[str, ...]] = {
-    "output_text": ("content", "content_index", "text", "logprobs"),
-    "refusal": ("content", "content_index", "refusal"),
-    "reasoning_text": ("content", "content_index", "text"),
-    "reasoning_summary_text": ("summary", "summary_index", "text"),
-    "function_call_arguments": ("call", "", "arguments", "name"),
-    "custom_tool_call_input": ("call", "", "input"),
-}
-DELTAS = {f"response.{name}.delta": row[:2] for name, row in TEXTS.items()}
-# News of the provider's own tools, and what only repeats what was written.
-NEWS = (
-    "response.web_search_call.",
-    "response.file_search_call.",
-    "response.code_interpreter_call",
-    "response.image_generation_call.",
-    "response.mcp_",
-    "response.shell_call_",
-    "response.audio.",
-    "response.compaction.",
-    "response.in_progress",
-    "response.queued",
-    "response.reasoning_summary_part.",
-    "keepalive",
-    *(f"response.{name}.done" for name in TEXTS),
+from .stream_items import (
+    CALL_TEXTS,
+    PART_TEXTS,
+    Item,
+    has_other_id,
+    kept,
+    part_text,
+    slim,
+    texts,
+    without_progress,
+    words,
 )
-
-
-# Sequence numbers, and characters that hide how long a delta is, say nothing.
-ALL = ("type", "sequence_number", "obfuscation")
-ITEM = (*ALL, "item_id", "output_index")
-PART = (*ITEM, "content_index")
-SUMMARY = (*ITEM, "summary_index")
-RESPONSE = Keys(*ALL, "response")
-ENDS = ("completed", "incomplete", "cancelled", "failed")
-STATUSES = ("created", "in_progress", "queued", *ENDS)
-# Responses, items and parts are compared with those that take their place.
-KEYS = {
-    **{f"response.{word}": RESPONSE for word in STATUSES},
-    "response.output_item.added": Keys(*ITEM, "item"),
-    "response.output_item.done": Keys(*ITEM, "item"),
-    "response.content_part.added": Keys(*PART, "part"),
-    "response.content_part.done": Keys(*PART, "part"),
-    "response.output_text.annotation.added": Keys(*PART, "annotation_index", "annotation"),
-    **{f"response.{name}.delta": Keys(*ITEM, r[1], "delta", *r[3:]) for name, r in TEXTS.items()},
-    **{f"response.{name}.done": Keys(*ITEM, *r[1:]) for name, r in TEXTS.items()},
-    "response.reasoning_summary_part.added": Keys(*SUMMARY, "part"),
-    # the status says whether the summary was cut, as the item does in the end
-    "response.reasoning_summary_part.done": Keys(*SUMMARY, "part", "status"),
-    "ping": Keys(*ALL),
-    "keepalive": Keys(*ALL),
-}
-# News of the provider's own tools: their items have all of it in the end.
-HOSTED = Keys(
-    *PART, "delta", "code", "arguments", "command", "command_index", "output",
-    "partial_image_b64", "partial_image_index", "background", "output_format", "quality", "size",
-)  # fmt: skip
-
-SAID = ("content", "summary", "arguments", "input")
-"""Where an item has what it says."""
-
-
-class ResponsesUsual(Struct, forbid_unknown_fields=True):
-    """Nearly every event there is. Anything more in it, and it is read with care."""
-
-    type: Literal[
-        "response.output_text.delta",
-        "response.refusal.delta",
-        "response.reasoning_text.delta",
-        "response.reasoning_summary_text.delta",
-        "response.function_call_arguments.delta",
-        "response.custom_tool_call_input.delta",
-    ]
-    delta: str
-    output_index: int
-    content_index: int = 0
-    summary_index: int = 0
-    item_id: str | None = None
-    sequence_number: int | None = None
-    logprobs: Any = None
-    obfuscation: str | None = None
-
+from .stream_keys import DELTAS, ENDS, HOSTED, KEYS, NEWS, ResponsesUsual
 
 decode_usual = msgspec.json.Decoder(ResponsesUsual).decode
-
-
-class Item:
-    """An item while it arrives."""
-
-    def __init__(self, doc: dict[str, Json], at: str) -> None:
-        self.doc = doc
-        self.at = at
-        self.kind = need_str(doc, "type", at)
-        self.received: dict[tuple[str, int], Received] = {}
-        self.keys: dict[tuple[str, int], tuple[str, int]] = {}  # as the server counts -> at rest
-        self.counts: dict[str, int] = {}  # of parts, by place
-        self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
-        self.blocks: dict[tuple[str, int], int] = {}  # the same, open or closed
-        self.done = False
-        self.renamed = False  # by the event that ended it; then the id that it began with holds
-
-    def key(self, place: str, number: int) -> tuple[str, int]:
-        """Which part it is at rest: some servers begin to count at 1 (gpt-oss on Bedrock)."""
-        known = self.keys.get((place, number))
-        if known is None:
-            known = self.keys[place, number] = (place, self.counts.get(place, 0))
-            self.counts[place] = known[1] + 1
-        return known
-
-    def whole(self) -> dict[str, Json]:
-        """The item so far."""
-        if self.done:
-            return self.doc
-        doc = dict(self.doc)
-        for (place, number), given in self.received.items():
-            if place == "call":
-                doc[CALL_TEXTS[self.kind]] = str(given)
-                continue
-            parts = doc[place] = [dict(p) for p in doc.get(place) or ()]
-            usual = "summary_text" if place == "summary" else "reasoning_text"
-            usual = "output_text" if self.kind == "message" else usual
-            while len(parts) <= number:
-                parts.append({"type": usual, "text": ""})
-            parts[number][PART_TEXTS.get(parts[number]["type"], "text")] = str(given)
-        return doc
 
 
 class ResponsesReader(StreamReader):
@@ -667,54 +550,3 @@ class ResponsesReader(StreamReader):
         if self.head is None:
             return None
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
-
-
-def without_progress(doc: dict[str, Json]) -> dict[str, Json]:
-    """An item, apart from that it had begun, or was complete: as all are, one time or another."""
-    if doc.get("status") not in ("in_progress", "completed"):
-        return doc
-    return {key: value for key, value in doc.items() if key != "status"}
-
-
-def has_other_id(doc: dict[str, Json], item: Item) -> bool:
-    """Whether an item has another id than it began with, as all events of some servers have."""
-    first = item.doc.get("id")
-    return isinstance(first, str) and doc.get("id") != first and doc.get("type") == item.kind
-
-
-def kept(doc: dict[str, Json], item: Item) -> dict[str, Json]:
-    """An item of the last event, with what was written of it that is missing there."""
-    missing = [key for key in SAID if not doc.get(key) and item.doc.get(key)]
-    return {**doc, **{key: item.doc[key] for key in missing}} if missing else doc
-
-
-def part_text(part: Json) -> Json:
-    """The text of a part, if it has one."""
-    if not isinstance(part, dict):
-        return None
-    return part.get(PART_TEXTS.get(str(part.get("type")), "text"))
-
-
-def words(doc: dict[str, Json]) -> list[str]:
-    """The texts of the parts of an item."""
-    both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
-    given = [part_text(part) for parts in both for part in parts]
-    return [text for text in given if isinstance(text, str) and text]
-
-
-def texts(doc: dict[str, Json]) -> list[Json]:
-    """All that an item says."""
-    keys = ("type", "name", "namespace", "call_id", "arguments", "input")
-    named = [doc.get(key) for key in keys]
-    parts = doc["content"] if isinstance(doc.get("content"), list) else ()
-    inline = [part["input"] for part in parts if isinstance(part, dict) and "input" in part]
-    return [*named, *inline, *words(doc)]
-
-
-def slim(part: Json) -> Json:
-    """A part without its text, apart from whether there is any."""
-    if not isinstance(text := part_text(part), str):
-        return part
-    likeness = Received(False)
-    likeness.add(text)
-    return {**part, PART_TEXTS.get(str(part.get("type")), "text"): str(likeness)}

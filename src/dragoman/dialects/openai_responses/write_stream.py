@@ -17,8 +17,8 @@ from ...core.reading import encode
 from ...core.writing import is_blank, same_only
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Refusal, Signature, Text, ToolCall
-from ...streams.base import FunctionsOnly
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
+from ...streams.orders import FunctionsOnly
 from ...streams.splicing import Splice
 from . import calls, items, parts
 from .parts import OUTPUT

@@ -15,11 +15,12 @@ from ...core.reading import as_dict, as_list, expected
 from ...core.signers import signer
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
-from ...streams.base import Received
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
+from ...streams.received import Received
 from ...streams.splicing import MARKED, Splice, around
+from ..openai_chat.choices import Speaker
 from ..openai_chat.parts import place_of
-from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.read_stream import ChatReader
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
 from . import details

@@ -19,8 +19,9 @@ from ...core.reading import as_dict, escape, need_str
 from ...core.writing import is_blank
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Reasoning, Signature, Text, ToolCall
-from ...streams.base import REDACTED_LATE, Keys, OneByOne, Received, remember
 from ...streams.events import Close, Delta, Event, Open, Signed, hollow
+from ...streams.orders import REDACTED_LATE, OneByOne
+from ...streams.received import Keys, Received, remember
 from ...streams.splicing import MARKED, Splice, around
 from .._ai_sdk_stream import frame
 from ..vercel_model.stream import ProviderReader, ProviderWriter

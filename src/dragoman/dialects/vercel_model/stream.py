@@ -22,7 +22,7 @@ from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Json, Media, Reasoning, Response, Signature, Text, ToolCall
-from ...streams.base import FunctionsOnly, Keys, Received, StreamReader
+from ...streams.base import StreamReader
 from ...streams.events import (
     Begin,
     Close,
@@ -37,6 +37,8 @@ from ...streams.events import (
     hollow,
 )
 from ...streams.framing import Frame
+from ...streams.orders import FunctionsOnly
+from ...streams.received import Keys, Received
 from ...streams.splicing import MARKED, Sink, Splice, around
 from .._ai_sdk_stream import frame, signature_of, signed_late
 from . import response

@@ -21,9 +21,10 @@ from ...model import (
     Signature,
     Text,
 )
-from ...streams.base import Keys, Received, StreamReader
+from ...streams.base import StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
+from ...streams.received import Keys, Received
 from .._ai_sdk_stream import signature_of, signed_late
 from . import message
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED

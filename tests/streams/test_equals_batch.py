@@ -17,6 +17,7 @@ import places
 from choosing import examples
 from dragoman import Transcoder, collect, decompose, dialects, testing
 from dragoman.core.walk import unplaced
+from dragoman.laws.deviations import Excuse
 from dragoman.ledger import Ledger, Loss
 from dragoman.model import (
     Block,
@@ -51,7 +52,7 @@ sources = pytest.mark.parametrize("source", STREAMS)
 def hold(data: bytes, source: str) -> None:
     for target in STREAMS:
         try:
-            testing.rest_is_flight(data, source, target)
+            testing.streaming_equals_batch(data, source, target)
         except AssertionError as problem:
             raise AssertionError(f"{source} > {target}: {problem}") from None
 
@@ -181,7 +182,7 @@ def test_scrambled_text_is_seen() -> None:
     texts = (Text("one two"), Text("three four"))
     tree = Response("r", "m", (Candidate(Message("assistant", texts), Stop("end")),))
     data = native_bytes(pieces(tree))
-    excuse = testing.Excuse(
+    excuse = Excuse(
         [Loss("moved", "stream.order", "", "")], collect(data, "native"), "native", data
     )
     assert excuse.is_moved("three four one two", "one twothree four", [])
@@ -289,7 +290,7 @@ def is_noticed(target: str) -> bool:
             transcoder = Transcoder("native", source, now=0)
             data = transcoder.feed(data) + transcoder.close()
         try:
-            testing.rest_is_flight(data, source, target)
+            testing.streaming_equals_batch(data, source, target)
         except AssertionError:
             return True
     return False

@@ -1,0 +1,142 @@
+"""One document: converted, edited by a client, and converted back with its capsule and without."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from .. import dialects
+from ..convert import convert
+from ..errors import DragomanError, Unsayable
+from ..model import Json
+from ..result import Result
+from .edits import OTHER, SAME
+from .wire import TURNS, as_text, has_items, kind, names_ids, turns_in, with_turns
+
+
+class Edited(NamedTuple):
+    """One document on its ways: as it was, there and back plainly, and after an edit."""
+
+    source: str
+    target: str
+    facet: str
+    edit: str
+    original: Json
+    back: Result
+    echoed: Json
+    plain: Result
+    result: Result
+
+    def items(self, document: Json) -> list[Json]:
+        """The items of a document, and before them the system prompt that stands elsewhere."""
+        found = turns_in(document, self.source)
+        out = [document] if found is None else found
+        top = document if isinstance(document, dict) else {}
+        apart = [
+            {"role": "system", "in": key, "content": top[key]}
+            for key in PROMPTS
+            if is_stated(top.get(key))
+        ]
+        return apart + out
+
+    def turns(self, document: Json) -> list[list[Json]]:
+        """The turns of a document; in Responses, all items of one reply are one."""
+        out: list[list[Json]] = []
+        for item in self.items(document):
+            goes_on = out and kind(item) == kind(out[-1][-1]) == "assistant"
+            if goes_on and has_items(self.source):
+                out[-1].append(item)
+            else:
+                out.append([item])
+        return out
+
+    @property
+    def means_the_same(self) -> bool:
+        """Whether the edit changed nothing.
+
+        A text that names an id introduces the content of that call's result. A client that gives
+        other ids, or joins texts, does not know: it introduces another one then, or none. And
+        where a message is one text, several are written with a blank line between them, so that
+        a text in two parts says something else.
+        """
+        if self.edit in ("ids replaced", "ids dropped", "texts joined", "texts split"):
+            there = turns_in(self.echoed, self.target) or []
+            if names_ids([*there, *self.items(self.plain.document)]):
+                return False
+            if self.edit.startswith("texts"):
+                losses = (*self.back.losses, *self.plain.losses)
+                return not any(loss.what == "text.boundary" for loss in losses)
+        return self.edit in SAME
+
+
+PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
+"""Keys of system prompts that are no items."""
+
+
+def applies(source: str, target: str, facet: str) -> bool:
+    return facet in ("request", "messages") and source != target and {source, target} <= {*TURNS}
+
+
+def ways(
+    body: Json,
+    source: str,
+    target: str,
+    tamper: Callable[[Json], Json] = lambda capsule: capsule,
+    facet: str = "request",
+) -> Iterator[Edited]:
+    """A document after each edit; ``tamper`` changes the capsule, to see that the law sees it."""
+    try:
+        there = convert(body, source=source, target=target, facet=facet, now=0, carry=True)
+    except Unsayable:
+        return
+    capsule = tamper(json.loads(json.dumps(there.capsule)))
+    turns = turns_in(there.document, target)
+    if turns is None or turns_in(body, source) is None:
+        return
+    back = _plainly(there.document, source, target, facet, body)
+    for name, edit in (SAME | OTHER).items():
+        try:
+            edited = edit(copy.deepcopy(turns), target)
+            if edited is None or as_text(edited) == as_text(turns):
+                continue
+            echoed = with_turns(there.document, target, edited)
+            plain = _plainly(echoed, source, target, facet, body)
+        except DragomanError:
+            continue  # such a conversation cannot be expressed there
+        result = convert(echoed, source=target, target=source, facet=facet, capsule=capsule)
+        yield Edited(source, target, facet, name, body, back, echoed, plain, result)
+
+
+def _plainly(echoed: Json, source: str, target: str, facet: str, original: Json) -> Result:
+    """The conversion without a capsule, with messages spelled as those of the original."""
+    result = convert(echoed, source=target, target=source, facet=facet)
+    turns = turns_in(result.document, source)
+    if turns is None:
+        return result
+    turns = with_types(turns, original, source)
+    return Result(with_turns(result.document, source, turns), result.losses)
+
+
+def with_types(items: list[Json], original: Json, source: str) -> list[Json]:
+    """Items of Responses with the type that a message may go without, if the original has it.
+
+    Where each message of a request has it, so may those that the client has added or changed.
+    """
+    written = dialects.get(source).implied_type
+    known = turns_in(original, source) or []
+    models = [item for item in known if written and item.get("type") == written]
+    if not models or not isinstance(original, dict) or not all("type" in item for item in known):
+        return items
+    spelled = {"type": written}
+    if next(iter(models[0])) == "type":
+        return [spelled | item if "role" in item and "type" not in item else item for item in items]
+    return [item | spelled if "role" in item and "type" not in item else item for item in items]
+
+
+def is_stated(prompt: Json) -> bool:
+    """Whether there is a word in it; a role and a type are none."""
+    if isinstance(prompt, dict):
+        return any(is_stated(value) for key, value in prompt.items() if key not in ("role", "type"))
+    return any(map(is_stated, prompt)) if isinstance(prompt, list) else bool(prompt)

@@ -1,0 +1,190 @@
+"""The turns of a document in any dialect: where they stand, and what their blocks are.
+
+Keys and types of blocks mean the same in all dialects that have them, so they are one table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from .. import dialects
+from ..model import Json
+
+INNER = {"native": "tree"}
+"""The key of what holds the conversation, where it is not at the top."""
+
+
+def _key_of_turns(name: str) -> str | None:
+    return "messages" if name in INNER else dialects.get(name).history
+
+
+TURNS: dict[str, str] = {
+    name: key
+    for name in dialects.names()
+    if (key := _key_of_turns(name)) and "messages" in dialects.get(name).facets()
+}
+"""The key under which each dialect has its list of turns."""
+
+
+def turns_in(document: Json, dialect: str) -> list[Json] | None:
+    """The turns of a document; None: it has no list of them."""
+    found = document
+    if isinstance(document, dict):
+        inner = document.get(INNER[dialect]) if dialect in INNER else document
+        found = inner.get(TURNS[dialect]) if isinstance(inner, dict) else None
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        return None
+    return found
+
+
+def with_turns(document: Json, dialect: str, turns: list[Json] | None) -> Json:
+    """The document with other turns."""
+    if not isinstance(document, dict):
+        return turns
+    if dialect in INNER:
+        inner = {**document[INNER[dialect]], TURNS[dialect]: turns}
+        return {**document, INNER[dialect]: inner}
+    return {**document, TURNS[dialect]: turns}
+
+
+def has_items(dialect: str) -> bool:
+    """Whether calls, results and reasoning are items beside the messages, as in Responses."""
+    return TURNS[dialect] == "input"
+
+
+def content_key(item: Json) -> str:
+    return next((key for key in ("parts", "blocks") if key in item), "content")
+
+
+def blocks_of(item: Json) -> list[Json]:
+    found = item.get(content_key(item))
+    return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+
+
+def parts_of(item: Json) -> list[Json]:
+    """The item, which may be a block itself, and the blocks in it."""
+    return [item, *blocks_of(item)]
+
+
+def type_of(part: Json) -> str:
+    found = part.get("type") or part.get("block")  # the latter is our own
+    return found if isinstance(found, str) else ""
+
+
+ARGUMENTS = {
+    "tool_use": ("input",),
+    "function_call": ("arguments",),
+    "tool_call": ("parameters",),
+    "tool-call": ("arguments", "args", "input"),
+}
+"""Types of blocks that are calls -> where the arguments stand."""
+
+
+HELD = {"functionCall": "args", "function_call": "args", "toolUse": "input"}
+"""Keys that hold a call -> where its arguments stand in there."""
+
+
+PAIRING = ("tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId", "callId")
+"""Keys of the ids that pair calls with results."""
+
+
+RESULTS = {
+    "tool_result",
+    "function_call_output",
+    "custom_tool_call_output",
+    "tool-result",
+    "tool_response",
+}
+
+
+RESULT_KEYS = ("functionResponse", "function_response", "toolResult")
+
+
+REASONING = {"thinking", "redacted_thinking", "reasoning"}
+
+
+def calls_in(item: Json) -> Iterator[tuple[Json, str]]:
+    """The calls of an item: what holds the arguments, and under which key."""
+    for call in item.get("tool_calls") or ():
+        if isinstance(call.get("function"), dict):
+            yield call["function"], "arguments"
+    for part in parts_of(item):
+        if part.get("kind", "function") == "function":
+            for key in ARGUMENTS.get(type_of(part), ()):
+                if key in part:
+                    yield part, key
+        for name, key in HELD.items():
+            if isinstance(part.get(name), dict):
+                yield part[name], key
+
+
+def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
+    """The ids that pair calls with results: what holds each, and under which key."""
+    for call in item.get("tool_calls") or ():
+        yield call, "id"
+    for part in parts_of(item):
+        for key in PAIRING:
+            yield part, key
+        for name in (*HELD, *RESULT_KEYS):
+            if isinstance(part.get(name), dict):
+                yield part[name], "toolUseId" if name in ("toolUse", "toolResult") else "id"
+        if type_of(part).endswith("tool_use") or type_of(part) in ("tool_call", "tool-call"):
+            yield part, "id"
+
+
+def kind(item: Json) -> str:
+    """Who speaks: ``system``, ``user``, ``assistant``, or a tool (``result``)."""
+    role = item.get("role", item.get("speaker"))
+    told = item.get("metadata")  # icontent writes a system prompt as a turn of the model
+    if isinstance(told, dict) and role == "ai":
+        role = told.get("role", role)
+    if role in ("system", "developer", "control"):
+        return "system"
+    if type_of(item) in ("item_reference", "mcp_approval_response"):
+        return "user"  # the first may be anything, and goes with what stands before it
+    if role in ("tool", "function") or any(holds_result(part) for part in parts_of(item)):
+        return "result"
+    return "assistant" if role in ("assistant", "model", "ai", None) else "user"
+
+
+def holds_result(part: Json) -> bool:
+    if type_of(part) == "tool_search_output":  # the client's, or a part of the reply
+        return bool(part.get("execution") == "client")
+    return type_of(part) in RESULTS or any(key in part for key in RESULT_KEYS)
+
+
+def rounds(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
+    """What can go without leaving half of a pair: a message, or calls with their results."""
+    out: list[tuple[int, int]] = []
+    before = ""
+    for index, item in enumerate(turns):
+        who = kind(item)
+        goes_on = who == "result" and before in ("assistant", "result")
+        if who == before == "assistant":  # the results of both may stand in one turn
+            goes_on = has_items(dialect) or bool(ids_of(turns[index - 1]))
+        if goes_on and out:
+            out[-1] = (out[-1][0], index + 1)
+        elif who != "system":
+            out.append((index, index + 1))
+        before = who
+    return out
+
+
+def names_ids(turns: list[Json]) -> bool:
+    """Whether a text names an id: what could not stand in a result is introduced by one."""
+    text = as_text(turns)
+    return "[content of tool result " in text or " of the tool call " in text
+
+
+def is_reasoning(part: Json) -> bool:
+    return type_of(part) in REASONING or part.get("thought") is True or "reasoningContent" in part
+
+
+def ids_of(item: Json) -> list[str]:
+    found = [held[key] for held, key in ids_in(item) if isinstance(held.get(key), str)]
+    return list(dict.fromkeys(found))
+
+
+def as_text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
