@@ -65,7 +65,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
     "llxprt": ("icontent", "icontent-design"),
-    "Sessions of agents": ("claude-code", "codex"),
+    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 

@@ -13,7 +13,6 @@ all results of all tools before it. Nothing leaves this machine; no key is neede
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -37,20 +36,18 @@ from dragoman.sessions import find
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
-    "gemini-cli": "@google/gemini-cli",
     "qwen-code": "@qwen-code/qwen-code",
 }
 SHELLS: dict[str, tuple[str, str]] = {
     "claude-code": ("Bash", "command"),
     "codex": ("exec_command", "cmd"),
-    "gemini-cli": ("run_shell_command", "command"),
     "qwen-code": ("run_shell_command", "command"),
 }
 RINGS = (
     "claude-code,codex",
     "codex,claude-code",
-    "claude-code,codex,gemini-cli",
-    "gemini-cli,claude-code,qwen-code",
+    "claude-code,qwen-code",
+    "qwen-code,codex,claude-code",
 )
 ASKED = "The word is {}. Say it with a tool."
 SAID = "The tool has said {}."
@@ -118,18 +115,6 @@ def codex(run: Run, id: str, prompt: str) -> tuple[list[str], dict[str, str]]:
     return ["codex", "exec", *flags, *resume, prompt], environment(run, MOCK_KEY="x")
 
 
-def gemini(run: Run, id: str, prompt: str) -> tuple[list[str], dict[str, str]]:
-    folder = run.home / ".gemini"
-    folder.mkdir(exist_ok=True)
-    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-    (folder / "settings.json").write_text(json.dumps(settings))
-    told = environment(
-        run, GEMINI_API_KEY="x", GOOGLE_GEMINI_BASE_URL=run.url, GEMINI_CLI_TRUST_WORKSPACE="true"
-    )
-    resume = ["--resume", id] if id else []
-    return ["gemini", *resume, "-p", prompt, "--yolo", "-m", "gemini-2.5-pro"], told
-
-
 def qwen(run: Run, id: str, prompt: str) -> tuple[list[str], dict[str, str]]:
     told = environment(run, OPENAI_API_KEY="x", OPENAI_BASE_URL=f"{run.url}/v1", OPENAI_MODEL="m")
     resume = ["--resume", id] if id else []
@@ -139,7 +124,6 @@ def qwen(run: Run, id: str, prompt: str) -> tuple[list[str], dict[str, str]]:
 AGENTS: dict[str, Callable[[Run, str, str], tuple[list[str], dict[str, str]]]] = {
     "claude-code": claude,
     "codex": codex,
-    "gemini-cli": gemini,
     "qwen-code": qwen,
 }
 

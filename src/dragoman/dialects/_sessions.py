@@ -12,7 +12,7 @@ envelope requires is made up: the ids are ``log.ids("uuid")``, the time is ``log
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -235,6 +235,34 @@ class Rows:
 
     def lines(self) -> list[Json]:
         return [self.rows[place] for place in sorted(self.rows)]
+
+
+def linked(rows: Rows, is_named: Callable[[Line], bool]) -> list[Json]:
+    """The lines of a tree: new ones, and those whose parents are gone, follow what precedes them.
+
+    ``is_named`` tells which lines are in the tree.
+    """
+    gone: dict[str, Json] = {
+        rest["uuid"]: rest.get("parentUuid")
+        for rest in rows.parts.values()
+        if rest.get("uuid").__class__ is str
+    }
+    lines, new = rows.lines(), set(map(id, rows.added))
+    there = {line["uuid"] for _, line in objects(lines) if is_named(line)}
+    before: str | None = None
+    out: list[Json] = []
+    for line in lines:
+        if line.__class__ is dict and is_named(line):
+            parent = line.get("parentUuid")
+            if id(line) in new:
+                line = {**line, "parentUuid": before}
+            elif parent.__class__ is str and parent not in there and parent in gone:
+                while parent.__class__ is str and parent in gone and parent not in there:
+                    parent = gone.pop(parent)
+                line = {**line, "parentUuid": parent}
+            before = line["uuid"]
+        out.append(line)
+    return out
 
 
 def groups_of(messages: Iterable[Message], place_of: Any) -> Iterator[Group]:

@@ -33,6 +33,7 @@ from ._sessions import (
     T,
     groups_of,
     is_newer,
+    linked,
     number_of,
     objects,
     rest_of,
@@ -135,7 +136,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             rows.put(number, {"type": message["role"], **rest, "message": message})
         if rows.added:
             self.note_made(log)
-        return linked(rows.lines(), rows)
+        return linked(rows, is_named)
 
     def write_lines(self, tree: Request | History, log: Ledger) -> list[Json]:
         w = tools.writing(self, log, None)
@@ -153,7 +154,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             assert isinstance(tree, Request)
             log.dropped("model", tree.at, why)
         self.note_made(log)
-        return linked(rows.lines(), rows)
+        return linked(rows, is_named)
 
     def line(self, turn: Line, stamps: Stamps, model: str | None) -> Line:
         """A new line for a turn; what stands before it is not known yet."""
@@ -349,33 +350,9 @@ def content_of(group: Group, written: Sequence[Json]) -> Json:
     return list(written)
 
 
-def linked(lines: list[Json], rows: Rows) -> list[Json]:
-    """The lines with new ones, and those whose parents are gone, linked to what precedes them."""
-    gone = {
-        rest["uuid"]: rest.get("parentUuid")
-        for rest in rows.parts.values()
-        if rest.get("uuid").__class__ is str
-    }
-    there = {line["uuid"] for line in lines if line.__class__ is dict and is_named(line)}
-    new = set(map(id, rows.added))
-    before: str | None = None
-    out: list[Json] = []
-    for line in lines:
-        if line.__class__ is dict and is_named(line) and line.get("isSidechain") is not True:
-            parent = line.get("parentUuid")
-            if id(line) in new:
-                line = {**line, "parentUuid": before}
-            elif parent.__class__ is str and parent not in there and parent in gone:
-                while parent in gone and parent not in there:
-                    parent = gone.pop(parent)
-                line = {**line, "parentUuid": parent}
-            before = line["uuid"]
-        out.append(line)
-    return out
-
-
 def is_named(line: Line) -> bool:
-    return line.get("uuid").__class__ is str and kind_of(line) in CHAINED
+    aside = line.get("isSidechain") is True
+    return line.get("uuid").__class__ is str and kind_of(line) in CHAINED and not aside
 
 
 DIALECT = ClaudeCode()

@@ -103,7 +103,7 @@ class ClaudeCode(Agent):
             message = line.get("message")
             if line.get("type") == "user" and not words and isinstance(message, dict):
                 if not (line.get("isMeta") or line.get("isSidechain")):
-                    said = _spoken(message.get("content"))
+                    said = _spoken(message)
                     words = "" if said.startswith("<") else said  # a command, or a context
             if project and words and version:
                 break
@@ -169,7 +169,27 @@ class Codex(Agent):
         return within(project, f"codex resume {id}")
 
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (ClaudeCode(), Codex())}
+class QwenCode(ClaudeCode):
+    name = "qwen-code"
+    program = "qwen"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        return home(env, "QWEN_HOME", ".qwen") / "projects"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        for path in self.root(env).glob("*/chats/*.jsonl"):
+            if UUID.fullmatch(path.stem):
+                yield path
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        path = super().place(env, id, project, now)
+        return path.parent / "chats" / path.name
+
+    def resume(self, id: str, project: str) -> str:
+        return within(project, f"qwen --resume {id}")
+
+
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (ClaudeCode(), Codex(), QwenCode())}
 
 
 def agent_of(name: str) -> Agent:
@@ -185,6 +205,8 @@ def _text(value: Json) -> str:
 
 def _spoken(content: Json) -> str:
     """The first text of a message."""
+    if isinstance(content, dict):
+        content = content.get("parts", content.get("content"))
     if isinstance(content, str):
         return content.strip()
     for part in content if isinstance(content, list) else ():
