@@ -2,9 +2,9 @@
 
 Installs the agents from the npm registry into a folder that is thrown away. An agent is asked
 something and calls a tool; `dragoman move` writes its session for the next agent, which is told to
-go on and calls a tool of its own; and so round a ring, until the first agent has it again. The model
-is a script of ours, so what an agent sends is what it knows: each must send all that was said and
-all results of all tools before it. Nothing leaves this machine; no key is needed. Not part of
+go on and calls a tool of its own; and so round a ring, until the first agent has it again. The
+model is a script of ours, so what an agent sends is what it knows: each must send all that was
+said and all results of all tools. Nothing leaves this machine; no key is needed. Not part of
 ``make check``: it takes minutes and 2 GB.
 
     python tools/resume.py [--rings claude-code,codex/codex,claude-code] [--keep FOLDER]

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from ..core.lines import values_of
 from ..core.models import DEFAULT, Models
 from ..core.reading import need_dict
+from ..core.turns import SILENCE
 from ..dialect import Problem
-from ..errors import Unsayable
 from ..ledger import Ledger
 from ..model import Block, History, Json, Message, Request, Text
 from . import anthropic_messages as api
@@ -147,8 +147,9 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         rows = Rows(None, self.name)
         for turn in doc["messages"]:
             rows.add(self.line(turn, stamps, model))
-        if not rows.added:
-            raise Unsayable(f"{self.name} requires a message of the user or the assistant", tree.at)
+        if not rows.added:  # a file without a message cannot be read
+            self.add_user_turn(tree.at, log)
+            rows.add(self.line({"role": "user", "content": SILENCE}, stamps, model))
         if model is not None and not any(turn["role"] == "assistant" for turn in doc["messages"]):
             why = f"{self.name} names the model in the lines of the assistant, and there is none"
             assert isinstance(tree, Request)

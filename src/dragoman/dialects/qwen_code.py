@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from ..core.lines import values_of
 from ..core.models import DEFAULT, Models
+from ..core.turns import SILENCE
 from ..dialect import Problem
-from ..errors import Unsayable
 from ..ledger import Ledger
 from ..model import History, Json, Message, Request
 from . import gemini as api
@@ -152,8 +152,10 @@ class QwenCode(SessionFile, Gemini):
         for turn in turns.write_conversation(self, tree.messages, w)[1]:
             is_result = any("functionResponse" in part for part in turn["parts"])
             rows.add(self.line(turn, stamps, model, is_result))
-        if not rows.added:
-            raise Unsayable(f"{self.name} requires a message of the user or the assistant", tree.at)
+        if not rows.added:  # a file without a message cannot be read
+            self.add_user_turn(tree.at, log)
+            turn = {"role": "user", "parts": [{"text": SILENCE}]}
+            rows.add(self.line(turn, stamps, model, False))
         if model is not None and not any(line["type"] == "assistant" for line in rows.added):
             why = f"{self.name} names the model in the lines of the assistant, and there is none"
             log.dropped("model", tree.at, why)
