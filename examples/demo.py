@@ -45,8 +45,12 @@ def main() -> None:
     print(paint("And a response comes back the other way:", "title"))
     show_response("anthropic-messages", width)
     for known in dragoman.formats():
-        if "request" not in known.facets:
+        if "request" not in known.facets and "response" in known.facets:
             show_response(known.name, width)
+    print(paint("Formats that have neither hold a stored history:", "title"))
+    for known in dragoman.formats():
+        if "request" not in known.facets and "response" not in known.facets:
+            show_history(known.name, width)
 
 
 def show_briefly(original: bytes, target: str, width: int) -> None:
@@ -155,6 +159,18 @@ def show_response(target: str, width: int) -> None:
     }
     result = dragoman.convert(reply, source="openai-chat", target=target, facet="response")
     print(json.dumps(result.document, indent=2, ensure_ascii=False))
+    print_ledger(result.losses, width)
+
+
+def show_history(target: str, width: int) -> None:
+    print(paint(f"── {target} ".ljust(width, "─"), "title"))
+    history = [
+        {"role": "user", "content": "What is the weather in Istanbul?"},
+        {"role": "assistant", "content": "14 degrees and light rain."},
+    ]
+    result = dragoman.convert(history, source="openai-chat", target=target, facet="messages")
+    for message in result.document:
+        print(paint(cut(f"  {json.dumps(message, ensure_ascii=False)}", width), "quiet"))
     print_ledger(result.losses, width)
 
 

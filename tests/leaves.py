@@ -247,6 +247,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
 )
 
@@ -256,6 +257,12 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "strict": (False,),
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
+    "example": (False,),
+    "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
+    "id": (
+        *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
+        *("SystemMessage", "ToolMessage"),
+    ),
     "is_error": (False,),
     "isError": (False,),
     "status": ("success", "completed", "complete", "done", "UNKNOWN"),  # gRPC's word for none
@@ -427,7 +434,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(value))
+        value = readable(once(beside(value)))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -441,6 +448,20 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+SIGNED = "__gemini_function_call_thought_signatures__"
+
+
+def beside(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of LangChain with the signature of each call in the call."""
+    extra, calls = message.get("additional_kwargs"), message.get("tool_calls")
+    marks = extra.get(SIGNED) if isinstance(extra, dict) else None
+    if not isinstance(marks, dict) or not isinstance(calls, list):
+        return message
+    own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
+    rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
+    return {**message, "tool_calls": own, "additional_kwargs": rest}
 
 
 def once(message: dict[str, Any]) -> dict[str, Any]:

@@ -491,6 +491,26 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The target has no request id in its errors.",
         "Note it from the source, if you write to the provider's support.",
     ),
+    "container.id": (
+        "The vendor of the target restricts the ids in its batch files, or requires one that the "
+        "source does not have.",
+        "Join results by the new id: `--report` lists each of them with its line.",
+    ),
+    "container.field": (
+        "A file around documents (a batch, a capture of HTTP) has a field beside them that only "
+        "files of its own kind have, or that only the program that wrote it can compute.",
+        "Nothing for the documents. Keep the original file if the field matters.",
+    ),
+    "container.branch": (
+        "An export of a chat is a tree: each edited prompt and each repeated reply begins a "
+        "branch. The branch that was last shown is read.",
+        "Nothing, unless another branch is wanted: move `current_node` in the export there.",
+    ),
+    "http.header": (
+        "A capture of HTTP is written as if another vendor had been asked: headers of the old "
+        "vendor are omitted, and keys are replaced by a placeholder.",
+        "Nothing, unless a test looks at the header.",
+    ),
     "capsule": (
         "The part of the document that the capsule has something for was changed in the meantime, "
         "so it was not restored: it might no longer belong there.",

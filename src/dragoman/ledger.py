@@ -129,6 +129,10 @@ CODES: dict[str, str] = {
     "error.code": "the code of an error",
     "error.param": "the parameter that an error names",
     "error.request_id": "the id of a failed request",
+    "container.id": "the id of a record in a batch file",
+    "container.field": "a field of a record that only its own kind of file has",
+    "container.branch": "a branch of an exported conversation that is not the current one",
+    "http.header": "headers of a request or a response in a capture",
     "capsule": "what a capsule holds for a part of the document that has changed",
 }
 

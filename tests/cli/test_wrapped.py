@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli.wrapped import dialect_of, placed, resolve
+from dragoman.cli.wrapped import placed, resolve
+from dragoman.containers._wire import dialect_of
 from transcripts import dragoman
 
 CHAT = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}]}

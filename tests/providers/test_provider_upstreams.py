@@ -40,6 +40,8 @@ NO_API = {
     "functiongemma-teaching": "a prompt format",
     "icontent": "a client's shape",
     "icontent-design": "a client's shape",
+    "langchain": "a framework's messages",
+    "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
     "router-responses": "a client's shape",
     "vercel-core": "a client's shape",

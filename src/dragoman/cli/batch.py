@@ -94,10 +94,11 @@ class Batch:
 
     def conversations(self, document: Document) -> Iterator[Document]:
         """What stands in a document: itself, or what it wraps. Where that fails, it is written."""
-        if not self.quiet:
+        if not self.quiet and not document.is_packed:
             self.tell_halves(document)
-        wraps = bool(self.view.at) or may_wrap(document.data)
-        twice = self.tell_twice(document) if wraps or self.tally is None else ()
+        wraps = bool(self.view.at) or document.is_packed or may_wrap(document.data)
+        tells = (wraps or self.tally is None) and not document.is_packed
+        twice = self.tell_twice(document) if tells else ()
         if not wraps:
             yield document
             return
@@ -110,6 +111,12 @@ class Batch:
                 if self.fault is not None:
                     self.missed(document.input)
                 return
+            if inner.problem is not None:  # of one record; the others go on
+                with self.attempt(inner, counts=False):
+                    raise inner.problem
+                if self.fault is not None:
+                    self.missed(inner.input, inner.line)
+                continue
             if inner is not document:  # else its conversion tells of it
                 inner.notes, twice = (*twice, *inner.notes), ()
             yield inner
@@ -144,10 +151,10 @@ class Batch:
             self.say(f"{name}: duplicate key, the last value is read: {places}")
         return losses
 
-    def missed(self, input: Input) -> None:
+    def missed(self, input: Input, line: int | None = None) -> None:
         """What could not be read, or not to its end, counts as one document that failed."""
         if self.tally is not None:
-            self.tally.add((), self.fault, input=input.name, line=None)
+            self.tally.add((), self.fault, input=input.name, line=line)
 
     def every(self, form: Form | None = None) -> Iterator[Document]:
         """The documents of all inputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from .. import dialects
+from .. import containers, dialects
 from ..convert import convert as convert_document
 from ..core.models import Models
 from ..core.reading import encode
@@ -19,11 +20,12 @@ from ..core.surrogates import parse_exactly
 from ..errors import Malformed
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json
+from ..result import Result
 from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
-from .faults import MALFORMED, Fault, explain, usage
-from .inputs import Document, Form, Input, Reading, expand, form_of, limit
+from .faults import MALFORMED, USAGE, Fault, explain, usage
+from .inputs import Document, Form, Input, Nothing, Reading, expand, form_of, limit
 from .keys import key_of
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
@@ -34,6 +36,8 @@ from .wrapped import View
 if TYPE_CHECKING:
     from ..streams.transcoder import Transcoder
 
+URL = re.compile(r"https?://[^/\s]")
+
 
 @make_command(
     "convert",
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     "dragoman convert -f chat -t anthropic --facet stream answer.sse",
     "dragoman convert -t responses one.json two.json -o out/",
     "dragoman convert -t chat --model gpt-6 --set temperature=0.2 request.json",
+    "dragoman convert -t anthropic --model claude-opus-5-5 cassettes/ -o claude/",
+    "dragoman convert -t chat --facet request traffic.har -o requests.jsonl",
 )
 @options.files()
 @options.source_option
@@ -49,6 +55,16 @@ if TYPE_CHECKING:
 @options.facet_option
 @options.old_jsonl_option
 @options.at_option
+@click.option(
+    "--documents",
+    is_flag=True,
+    help="Write the documents of a container instead of the container.",
+)
+@click.option(
+    "--url",
+    metavar="BASE",
+    help="The address of the target's API in a capture; default: the vendor's.",
+)
 @options.output_options
 @options.append_option
 @options.ledger_options
@@ -78,7 +94,9 @@ def command(files: tuple[str, ...], **settings: Any) -> int:
 
     The result is written to standard output, the ledger of losses to standard error. JSON, JSON
     Lines and streams are recognised by file name and content. With JSON Lines or several files,
-    documents that fail are reported and omitted (exit 4), and the others are converted.
+    documents that fail are reported and omitted (exit 4), and the others are converted. Captures
+    of HTTP (HAR, cassettes, mitmproxy) and batch files keep their shape, unless --documents or
+    --facet takes the documents out.
     """
     return Conversion(expand(files), **settings).run()
 
@@ -95,6 +113,8 @@ class Conversion:
         facet: str | None,
         lines: bool | None,
         at: tuple[str, ...],
+        documents: bool,
+        url: str | None,
         output: str | None,
         in_place: bool,
         append: bool,
@@ -128,7 +148,13 @@ class Conversion:
             hint = "dragoman migrate --at POINTER keeps the rest of the file"
             raise usage("--in-place replaces the whole file and cannot be combined with --at", hint)
         self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
-        self.plan = Plan(inputs, output, in_place=in_place, append=append)
+        self.url = url
+        if url is not None and not URL.match(url):
+            raise usage(f"--url {terminal.clean(url)} is not an address", "--url https://HOST/PATH")
+        self.keeps = not documents and facet is None and not at
+        """Whether containers keep their shape, where the target has one."""
+        whole = self.keeps and containers.is_addressed(target)
+        self.plan = Plan(inputs, output, in_place=in_place, append=append, whole=whole)
         self.plan.beside(report, carry if carry and not os.path.isdir(carry) else None)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
@@ -156,6 +182,10 @@ class Conversion:
     def one(self, reading: Reading, sink: Sink) -> int:
         if reading.form == "stream" and self.facet in (None, "stream"):
             return self.stream(reading, sink)
+        if self.keeps and reading.form in ("json", "container") and not self.plan.in_lines:
+            whole = self.container(reading)
+            if whole is not None:
+                return self.rewrite(whole, reading, sink)
         written = 0
         for document in self.batch.documents(reading):
             source: Source | None = None
@@ -173,7 +203,8 @@ class Conversion:
     def document(
         self, document: Document, source: Source, form: Form, sink: Sink
     ) -> tuple[Loss, ...]:
-        if self.plan.in_place and document.outer is not None:
+        puts = self.keeps and document.put is not None and containers.has_batches(self.target)
+        if self.plan.in_place and document.outer is not None and not puts:
             raise usage("it is a part of its file, and --in-place replaces the whole file")
         before = Ledger()
         before.losses += document.notes
@@ -195,18 +226,102 @@ class Conversion:
         )
         self.restored = result.restored
         result.document = with_settings(result.document, self.settings)
+        losses = self.put(document, result, form, sink, is_record=puts)
+        self.capsules.put(result.capsule)
+        return (*losses, *self.address_losses(document))
+
+    def put(
+        self, document: Document, result: Result, form: Form, sink: Sink, *, is_record: bool
+    ) -> tuple[Loss, ...]:
+        """Write a converted document, or the record of a batch around it."""
         on_a_line = self.is_line(document, form)
-        if on_a_line and dialects.get(self.target).lines:
+        if is_record:
+            data, losses = self.record(document, result)
+            written = printing.json_text(data, on_a_line or self.compact)
+        elif on_a_line and dialects.get(self.target).lines:
             raise usage(
                 f"several documents of {self.target} cannot be written to one output",
                 "-o DIR/ writes one file per input",
             )
-        on_a_line = on_a_line or self.compact
-        sink.write(printing.document(result.to_json(), self.target, on_a_line))
+        else:
+            losses = document.placed(result.losses)
+            data = result.to_json()
+            written = printing.document(data, self.target, on_a_line or self.compact)
+        sink.write(written)
         if form == "jsonl":
             sink.flush()
-        self.capsules.put(result.capsule)
-        return (*document.placed(result.losses), *self.address_losses(document))
+        return losses
+
+    def record(self, document: Document, result: Result) -> tuple[bytes, tuple[Loss, ...]]:
+        """The record of a batch around a converted document."""
+        assert document.put is not None
+        record, more = document.put(result.document, self.target, document.line or 1)
+        after = Ledger()
+        after.losses += more
+        after.enforce(self.fail_on)
+        found = document.placed(result.losses)
+        if any(loss.what == "model" for loss in more):  # it is not written at all
+            found = tuple(loss for loss in found if loss.what != "model")
+        same = not more and document.line is not None and record == parse_exactly(document.text)
+        return document.text if same else encode(record), (*found, *more)
+
+    def container(self, reading: Reading) -> containers.Whole | None:
+        """The input as a recording that can be written anew; else it is there to be read again."""
+        data = reading.all()
+        reading.ahead = [data]
+        whole = None
+        with contextlib.suppress(Malformed):  # which is written when it is read
+            whole = containers.read(data, reading.input.name, limit())
+        if whole is None or not whole.kind.is_rewritten:
+            return None
+        return whole if containers.keeps_shape(whole, self.target) else None
+
+    def rewrite(self, whole: containers.Whole, reading: Reading, sink: Sink) -> int:
+        """A recording, as if the target's vendor had been asked."""
+        input = reading.input
+        made: containers.Rewritten | None = None
+        with self.batch.attempt(Document(input, b""), counts=False):
+            if self.capsules.used:
+                raise usage("a capture of HTTP has no capsule", "--documents writes its documents")
+            if self.settings:
+                raise usage("--set applies to documents", "--documents writes them")
+            if self.several and self.plan.together:
+                raise usage("several captures cannot be written to one output", "-o DIR/")
+            try:
+                made = containers.rewrite(whole, self.target, self.options())
+            except containers.NoCall as problem:
+                raise Nothing(str(problem), USAGE, where=input.name) from None
+            sink.write(made.data)
+        if made is None:
+            if not self.batch.passed:
+                self.note(Document(input, b""), None, ())
+            return 0
+        if not self.quiet:
+            calls = terminal.plural(len(made.records), "call")
+            known = ", ".join(sorted({r.source for r in made.records if r.source}))
+            line = terminal.dim(f"({calls}: {known})" if known else f"({calls})")
+            self.batch.say(f"{terminal.bold(input.name)}: {terminal.cyan(whole.kind.title)} {line}")
+        text = b"" if whole.coding != "json" else whole.data
+        for record in made.records:
+            document = Document(input, b"", outer=text, label=record.at)
+            with self.batch.attempt(document):
+                if record.error is not None:
+                    raise record.error
+            source = Source(record.source, "call") if record.source else None
+            self.note(document, source, record.losses)
+        return len(made.records) - len(made.problems)
+
+    def options(self) -> containers.Options:
+        return containers.Options(
+            self.model,
+            self.models,
+            self.now,
+            self.ids,
+            self.fail_on,
+            self.source,
+            limit(),
+            self.url,
+        )
 
     def is_line(self, document: Document, form: Form) -> bool:
         """Whether a result is one line of many."""

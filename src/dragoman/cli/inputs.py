@@ -31,12 +31,16 @@ from .faults import MALFORMED, Fault, io_fault, usage
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-Form: TypeAlias = Literal["json", "jsonl", "lines", "stream"]
-"""One document, one on each line, one that is all lines, a stream."""
+    from ..containers._documents import Put
+
+Form: TypeAlias = Literal["json", "jsonl", "lines", "stream", "container"]
+"""One document, one on each line, one that is all lines, a stream, a container that is no JSON."""
 
 PACKED = (".gz", ".zst", ".zstd")
 FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
-KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har")
+CONTAINERS = (".yaml", ".yml", ".flow", ".flows", ".mitm", ".parquet", ".arrow", ".feather", ".zip")
+"""What the names of files end in that hold documents and are not JSON."""
+KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har", *CONTAINERS)
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
 SESSION = re.compile(r"[a-z][a-z-]*:\w[\w-]*")
@@ -137,7 +141,20 @@ class Document:
     that. ``notes`` are losses that it has had before it was a document.
     """
 
-    __slots__ = ("data", "hint", "input", "label", "line", "notes", "outer", "place")
+    __slots__ = (
+        "data",
+        "hint",
+        "id",
+        "input",
+        "is_packed",
+        "label",
+        "line",
+        "notes",
+        "outer",
+        "place",
+        "problem",
+        "put",
+    )
 
     def __init__(
         self,
@@ -159,6 +176,14 @@ class Document:
         self.label = label
         self.notes = notes
         self.place = place
+        self.is_packed = False
+        """It is a container that is not JSON, and no text."""
+        self.problem: Exception | None = None
+        """Why there is no document here: a record of a container that cannot be read."""
+        self.id: str | None = None
+        """The id of a record of a batch."""
+        self.put: Put | None = None
+        """The record of a container around a converted document."""
 
     @property
     def name(self) -> str:
@@ -186,7 +211,7 @@ class Document:
             data,
             self.line,
             hint=hint,
-            outer=self.data,
+            outer=b"" if self.is_packed else self.data,
             label=label,
             notes=notes,
             place=at.__add__,
@@ -269,7 +294,7 @@ class Reading:
         self.looked_at = 0  # bytes of these
         try:
             self.file = input.open()
-            self.form: Form = form or self.guess()
+            self.form: Form = self.packed() or form or self.guess()
         except BaseException:
             input.close()
             raise
@@ -289,8 +314,10 @@ class Reading:
                 where=self.input.name,
                 hint="dragoman collect writes a document; convert --facet stream, a stream",
             )
-        if self.form == "json":
-            yield Document(self.input, self.all())
+        if self.form in ("json", "container"):
+            document = Document(self.input, self.all())
+            document.is_packed = self.form == "container"
+            yield document
             return
         if self.form == "lines":
             yield Document(self.input, as_list(self.all()))
@@ -328,6 +355,20 @@ class Reading:
             if left < 0:
                 raise too_large("a document", most, self.input.name)
         return b"".join(parts)
+
+    def packed(self) -> Form | None:
+        """Whether it is a container that is not JSON: by its name, or by its first bytes."""
+        if self.input.suffix in CONTAINERS:
+            return "container"
+        if self.input.suffix in (*FORMS, ".json", ".har"):
+            return None
+        from ..containers import coding_of
+
+        try:
+            start = self.file.peek(4096)[:4096]
+        except Exception:  # which says itself what is wrong when it is read
+            return None
+        return None if coding_of(start) is None else "container"
 
     def guess(self) -> Form:
         """What the file is: by its name, or as its bytes look."""

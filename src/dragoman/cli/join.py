@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from .. import dialects
 from ..convert import convert, write
 from ..core.reading import parse
+from ..errors import DragomanError
 from ..ledger import Ledger, Loss
 from ..model import Message, Request, Response, Text
 from . import ledger, options, printing, terminal
@@ -18,12 +20,12 @@ from .app import command as make_command
 from .batch import Batch
 from .collect import collect
 from .faults import MALFORMED, Fault, usage
-from .inputs import Document, Hint, Input
+from .inputs import PACKED, Document, Hint, Input, Reading
 from .joining import joined, response_source
 from .ledger import Tally
 from .outputs import Discard, Plan, Sink
 from .sources import Source, Teller, identify, identify_stream
-from .wrapped import View
+from .wrapped import View, may_wrap, unwrap
 
 
 @make_command(
@@ -60,9 +62,10 @@ def command(
 
     The result can be sent with the next user message, or used for training. RESPONSE may be a
     stream, and in another dialect: it is converted to that of REQUEST first. JSON Lines files are
-    joined line by line. PAIRS holds both: documents {"request": ..., "response": ...}, captures
-    with their responses, or HAR. With --user, the request is that text. The paths of the ledger
-    point into RESPONSE; with -t, and for PAIRS, they begin with /request or /response.
+    joined line by line, batch files by their ids. PAIRS holds both: documents {"request": ...,
+    "response": ...}, captures with their responses, or HAR. With --user, the request is that text.
+    The paths of the ledger point into RESPONSE; with -t, and for PAIRS, they begin with /request or
+    /response.
     """
     if user is not None and len(files) != 1:
         raise usage("with --user, join takes RESPONSE only", "dragoman join --help")
@@ -92,6 +95,57 @@ def invented(response: Response) -> tuple[Loss, ...]:
     """The model of a request that nobody has sent, where the response does not name it."""
     why = f"the response names no model; the request gets {UNKNOWN!r}"
     return () if response.model else (Loss("invented", "model", "", why),)
+
+
+def is_batch(input: Input) -> bool:
+    """Whether a file has records of a batch, by its first line."""
+    if input.path is None:
+        return False
+    with contextlib.suppress(DragomanError, Fault, StopIteration), Reading(input) as reading:
+        if reading.form == "jsonl":
+            return next(unwrap(next(reading.documents()), View())).put is not None
+    return False
+
+
+class Index:
+    """The requests of a batch by their ids: where their lines begin, and not the lines."""
+
+    def __init__(self, input: Input) -> None:
+        self.input = input
+        self.places: dict[str, tuple[int, int, int]] = {}
+        self.lines: dict[str, bytes] = {}
+        """Those of a packed file, in which no place can be found again."""
+        is_packed = input.path is not None and input.path.suffix.lower() in PACKED
+        place = 0
+        with Reading(input) as reading:
+            for number, line in enumerate(reading.lines(), 1):
+                if line.strip():
+                    for request in self.records(number, line.rstrip(b"\r\n")):
+                        if request.id is not None and request.problem is None:
+                            self.places[request.id] = (number, place, len(line))
+                            if is_packed:
+                                self.lines[request.id] = line
+                place += len(line)
+
+    def records(self, number: int, line: bytes) -> Iterator[Document]:
+        if not may_wrap(line):
+            return
+        with contextlib.suppress(DragomanError, Fault):
+            yield from unwrap(Document(self.input, line, number), View(facet="request"))
+
+    def find(self, id: str | None) -> Document | None:
+        """The request of that id."""
+        if id is None or id not in self.places:
+            return None
+        number, place, size = self.places[id]
+        line = self.lines.get(id)
+        if line is None:
+            assert self.input.path is not None
+            with self.input.path.open("rb") as file:
+                file.seek(place)
+                line = file.read(size)
+        found = self.records(number, line.rstrip(b"\r\n"))
+        return next((each for each in found if each.id == id), None)
 
 
 class Joining:
@@ -130,7 +184,28 @@ class Joining:
     def joints(self) -> Iterator[Document]:
         if self.user is not None:
             return self.prompted(self.user)
-        return self.pairs() if len(self.inputs) == 2 else self.packed()
+        if len(self.inputs) != 2:
+            return self.packed()
+        return self.by_id() if all(map(is_batch, self.inputs)) else self.pairs()
+
+    def by_id(self) -> Iterator[Document]:
+        """The results of a batch, each with the request that has its id."""
+        requests = Index(self.inputs[0])
+        self.alone = False
+        for reading in self.batch.readings(None, self.inputs[1:]):
+            for line in reading.documents():
+                for response in unwrap(line, View()):
+                    with self.batch.attempt(response):
+                        if response.problem is not None:
+                            raise response.problem
+                        if (request := requests.find(response.id)) is None:
+                            why = f"no request with the id {response.id!r} in {self.inputs[0].name}"
+                            raise Fault(why, MALFORMED, where=response.name)
+                    if self.batch.fault is not None:
+                        self.left_out(response)
+                    elif request is not None and (joint := self.joined(request, response)):
+                        joint.input, joint.line = response.input, response.line
+                        yield joint
 
     def prompted(self, user: str) -> Iterator[Document]:
         """Responses, each to the same words of a user."""
@@ -192,7 +267,8 @@ class Joining:
 
     def joined(self, request: Document, response: Document) -> Document | None:
         asked: Source | None = None
-        with self.batch.attempt(Document(request.input, request.data, request.line)):
+        whole = Document(request.input, request.data, request.line)
+        with self.batch.attempt(whole if request.outer is None else request):
             asked = identify(request, self.source, "request")
             self.tell(request, asked)
             dialects.get(asked.dialect).read(parse(request.data), "request")

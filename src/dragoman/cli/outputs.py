@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol, cast
 
 from . import terminal
 from .faults import IO, Fault, io_fault, usage
-from .inputs import PACKED, Input, open_zstd, suffix_of
+from .inputs import CONTAINERS, PACKED, Input, open_zstd, suffix_of
 
 
 class Discard(Exception):
@@ -47,7 +47,10 @@ class Plan:
         in_place: bool | None = None,
         suffix: str | None = None,
         append: bool = False,
+        whole: bool = False,
     ) -> None:
+        self.whole = whole
+        """Whether containers are written as containers, and not as the documents in them."""
         if append and in_place:
             raise usage("--append and --in-place cannot be combined")
         if in_place and output is not None:
@@ -124,10 +127,12 @@ class Plan:
         return self.folder / within / self.renamed(input.path)
 
     def renamed(self, path: Path) -> str:
-        if path.suffix.lower() == ".har" and self.suffix is None:
-            return f"{path.name}.jsonl"  # its conversations, a line each
-        if self.suffix is None:
+        keeps = self.whole and suffix_of(path) != ".zip"  # an export is only read
+        if self.suffix is None and (keeps or suffix_of(path) not in (".har", *CONTAINERS)):
             return path.name
+        if self.suffix is None:
+            packing = path.suffix if path.suffix.lower() in PACKED else ""
+            return f"{path.name.removesuffix(packing)}.jsonl{packing}"  # its documents, a line each
         name, packed = path.name, ""
         if path.suffix.lower() in PACKED:
             name, packed = path.stem, path.suffix
