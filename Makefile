@@ -85,8 +85,8 @@ audit:  ## known vulnerabilities of what is in the lock file (asks a service on 
 	@.venv-audit/bin/pip-audit --requirement $(LOCK) --disable-pip --no-deps --strict
 
 # FILES: parts of the core, as tools/pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
-mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n] [TELL=1]
-	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(TELL),--tell)
+mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n] [TELL=1] [WRITE=1]
+	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(TELL),--tell) $(if $(WRITE),--write)
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0

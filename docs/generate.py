@@ -15,7 +15,6 @@ import dragoman
 from dragoman import dialects
 from dragoman.cli.man import man_page
 from dragoman.cli.models import words
-from dragoman.core.declared import declared
 from dragoman.core.endpoint import Endpoint
 from dragoman.core.models import DEFAULT
 from dragoman.dialects.openai_chat import OpenAIChat
@@ -82,18 +81,20 @@ def matrix() -> str:
         "# What each dialect can hold",
         "",
         "A row is a code of [the ledger](ledger.md). Made from what each dialect declares it can",
-        "express (`Dialect.can`), and for the codes that no declaration decides from the cases in",
-        "`tests/corpus`: each is a conversation that the tests convert into every dialect. A case",
-        "has a code if some dialect loses it.",
+        "express (`Dialect.can`, and `Dialect.fields` for parameters), and for the codes that no",
+        "declaration decides from the cases in `tests/corpus`: each is a conversation that the",
+        "tests convert into every dialect. A case has a code if some dialect loses it.",
         "",
         "- **yes**, **no**: the dialect can hold it, or cannot; all cases lose it, or none does",
-        "- **history**, **responses**: only there",
+        "- **history**, **requests**, **responses**: only there",
+        "- **0 to 2**: the range of a parameter; the nearest value is written for others",
         "- **image, document**: of these, from these, on these",
         "- **3 of 9**: so many of the cases that have it lose it, or a part of it",
         "- **-**: the dialect has no such documents",
         "",
-        "`native` holds everything. `dragoman formats -f chat -t anthropic` lists what one pair of",
-        "dialects loses, with the cases; `dragoman explain CODE` tells what a code means.",
+        "`native` holds everything. `dragoman formats -f chat -t anthropic` compares what",
+        "two dialects declare and lists the other losses, with the cases; `dragoman explain CODE`",
+        "tells what a code means.",
     ]
     for title, names in [*GROUPS.items(), ("Others", others)]:
         names = names or (others if title == "Others" else variants)
@@ -129,7 +130,7 @@ def occurrences(cases: tuple[Case, ...]) -> Occurrences:
 
 def table(title: str, names: tuple[str, ...], found: Occurrences) -> list[str]:
     rows = []
-    known = {name: declared(dialects.get(name).can) for name in names}
+    known = {name: dialects.get(name).declared() for name in names}
     for code in CODES:
         cells = [known[name].get(code) or cell(found.get(code, {}).get(name, [])) for name in names]
         if set(cells) - {"-", "yes"}:

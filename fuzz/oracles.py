@@ -415,12 +415,18 @@ def audit_by_leaf(case: Talk) -> None:
 def way_home(case: Talk) -> None:
     """With the capsule, the document comes back exactly.
 
-    Not asked: a tree with its source, of which the capsule restores more than it reports.
+    Not asked: a tree with its source, of which the capsule restores more than it reports; and what
+    only looks as if we had written it, where a turn may count as changed, and be reported.
     """
     if case.dialect == "native" and isinstance(case.document, dict) and "source" in case.document:
         return
+    if any(mark in text(case.document) for mark in LOOKALIKES):
+        return
     if tried(case) is not None:
-        testing.same(case.as_document(), case.target)
+        found = well_formed(case.document)
+        # A key with a lone surrogate comes back, and what stood for it is a key that nobody knows.
+        odd = found is not None and bool(found.keys)
+        testing.same(case.without_surrogates() if odd else case.as_document(), case.target)
 
 
 def checks(case: Talk) -> None:

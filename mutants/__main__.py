@@ -52,6 +52,7 @@ NOT = ("dialects/native.py", "dialects/azure_openai.py")
 """The tree as it is, and an API with other addresses: no turn and no block is written there."""
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 STORE = ROOT / ".cache" / "mutants"
+MEASURED = Path(__file__).with_name("measured.md")
 
 
 class Row(NamedTuple):
@@ -92,6 +93,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--tell", action="store_true", help="find inputs that tell what the quick checks miss"
     )
+    parser.add_argument(
+        "--write", action="store_true", help="write what became of them to mutants/measured.md"
+    )
     options = parser.parse_args(arguments)
     files = core()
     wanted = [path for path in files if is_wanted(path, options.files)]
@@ -127,6 +131,8 @@ def tried(
         print(line(row) + over)
     for problem in wrong:
         print(problem)
+    if options.write:
+        MEASURED.write_text(measured(MEASURED.read_text("utf-8"), rows, options.seed), "utf-8")
     return int(bool(wrong) or any(row.share > options.most for row in rows))
 
 
@@ -139,6 +145,17 @@ def line(row: Row) -> str:
     survived = f"{len(row.survived)} {row.share:3.0f}%"
     counts = f"{row.made:8} {row.tried:6} {row.killed:7} {row.listed:6} {row.told:5} {survived:>9}"
     return f"{row.name:52} {counts}"
+
+
+def measured(text: str, rows: Sequence[Row], seed: int) -> str:
+    """The table of what was measured last, with these rows instead of those of the same files."""
+    lines = text.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("| ---")) + 1
+    known = {line.split("|")[1].strip(): line for line in lines[head:]}
+    for row in rows:
+        counts = f"{row.made} | {row.tried} | {seed} | {len(row.survived)} | {row.share:.0f} %"
+        known[f"`{row.name}`"] = f"| `{row.name}` | {counts} |"
+    return "\n".join([*lines[:head], *(known[name] for name in sorted(known))]) + "\n"
 
 
 def is_wanted(path: Path, names: Sequence[str]) -> bool:

@@ -19,7 +19,9 @@ from msgspec.structs import replace
 from .core import source
 from .core.capabilities import LACKED, Capabilities
 from .core.counts import NO_COUNTS, Counts
+from .core.declared import declared
 from .core.endpoint import Endpoint
+from .core.fields import Fields
 from .core.lowering import lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
@@ -159,6 +161,8 @@ class Dialect:
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
+    fields: ClassVar[Fields | None] = None
+    """The parameters of a request; None: it has no requests, or any parameter."""
     stops: ClassVar[Stops] = NO_STOPS
     """Words for the reasons to stop."""
     counts: ClassVar[Counts] = NO_COUNTS
@@ -177,6 +181,10 @@ class Dialect:
     """What is written already, in a session."""
     tool_search: ClassVar[dict[str, Json] | None] = None
     """The definition of the provider's own search for deferred tools, if there is one."""
+
+    def declared(self) -> dict[str, str]:
+        """What it declares of codes of the ledger: ``yes``, ``no``, or what it is limited to."""
+        return declared(self.can, self.fields)
 
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import dialects
-from .core.declared import NO, YES, declared
+from .core.declared import NO, YES
 from .errors import Unsupported
 from .ledger import CODES
 
@@ -573,7 +573,7 @@ def _everything() -> Iterator[Explanation]:
 
 @cache
 def _declarations() -> dict[str, dict[str, str]]:
-    return {name: declared(dialects.get(name).can) for name in dialects.names()}
+    return {name: dialects.get(name).declared() for name in dialects.names()}
 
 
 def _support(code: str) -> str:

@@ -290,6 +290,17 @@ def test_what_is_put_is_named() -> None:
     assert dragoman.Restored("turn", f"/messages/{at}") in result.restored
 
 
+def test_what_is_put_in_no_list_is_refused() -> None:
+    """It would remove a turn, and be named as what it put."""
+    way = "icontent", "groq", "messages"
+    code = {"type": "code", "code": "print(1)", "language": "python"}
+    document, capsule = there(*way, [{"speaker": "human", "blocks": [code]}])
+    assert back(way, document, capsule).document[0]["blocks"] == [code]
+    capsule["turns"][0]["put"]["raw"][0][0] = "text"
+    with pytest.raises(dragoman.CapsuleError, match="a list, and has no fields"):
+        back(way, document, capsule)
+
+
 def test_what_is_removed_is_named() -> None:
     document, capsule = there(*CHAT, CLAUDE)
     capsule["turns"][0]["put"] = {"raw": []}

@@ -653,6 +653,26 @@ def test_what_is_written_is_no_more_readable_than_what_was_read() -> None:
         assert Path(name).stat().st_mode & 0o777 == 0o600, name
 
 
+def test_what_there_was_becomes_no_more_readable_than_what_was_read() -> None:
+    Path("one.json").chmod(0o600)
+    for name in ("there.json", "capsule.json", "lines.jsonl"):
+        Path(name).write_text("")
+        Path(name).chmod(0o664)
+    options = ["--carry", "capsule.json", "-o", "there.json"]
+    dragoman(["convert", "-q", "-t", "chat", "one.json", *options])
+    dragoman(["convert", "-q", "-t", "chat", "one.json", "--append", "-o", "lines.jsonl"])
+    for name in ("there.json", "capsule.json", "lines.jsonl"):
+        assert Path(name).stat().st_mode & 0o777 == 0o620, name
+
+
+def test_a_file_on_standard_input_is_an_input() -> None:
+    Path("one.json").chmod(0o600)
+    line = [sys.executable, "-m", "dragoman", "convert", "-q", "-t", "chat", "-o", "new.json"]
+    with open("one.json") as file:
+        subprocess.run(line, stdin=file, check=True)
+    assert Path("new.json").stat().st_mode & 0o777 == 0o600
+
+
 def test_what_cannot_be_written_to_is_not_made_so() -> None:
     Path("one.json").chmod(0o440)
     dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "new.json"])
@@ -667,6 +687,42 @@ def test_a_link_does_not_lead_out_of_the_folder() -> None:
     assert code == 5
     assert "a link to a place outside folder" in err
     assert Path("kept.json").read_text() == "as before"
+
+
+@pytest.mark.parametrize("command", ["convert -q -t chat --in-place", "migrate -q -t chat"])
+def test_nor_does_a_link_in_a_folder_that_is_replaced(command: str) -> None:
+    before = Path("one.json").read_text()
+    Path("folder").mkdir()
+    Path("folder/link.json").symlink_to("../one.json")
+    _, err, code = dragoman([*command.split(), "folder"])
+    assert code == 5
+    assert "folder/link.json: error: a link to a place outside folder" in err
+    assert Path("one.json").read_text() == before
+    assert sorted(Path("folder").iterdir()) == [Path("folder/link.json")]
+
+
+def test_a_capsule_is_not_written_through_a_link_out_of_the_folder() -> None:
+    Path("kept.json").write_text("as before")
+    Path("folder").mkdir()
+    Path("folder/one.json").write_text(Path("one.json").read_text())
+    Path("folder/one.json.capsule.json").symlink_to("../kept.json.new")
+    _, err, code = dragoman(["migrate", "-q", "-t", "chat", "folder"])
+    assert code == 5
+    assert "a link to a place outside folder" in err
+    assert not Path("kept.json.new").exists()
+    assert Path("folder/one.json").read_text() == Path("one.json").read_text()
+
+
+def test_no_folder_is_made_where_a_link_leads_out() -> None:
+    for name in ("folder/sub/deep", "outside", "new", "capsules"):
+        Path(name).mkdir(parents=True)
+    Path("folder/sub/deep/one.json").write_text(Path("one.json").read_text())
+    Path("new/sub").symlink_to("../outside")
+    Path("capsules/sub").symlink_to("../outside")
+    for options in (["-o", "new/"], ["-o", "fine/", "--carry", "capsules/"]):
+        _, err, code = dragoman(["convert", "-q", "-t", "chat", "folder", *options])
+        assert code == 5, err
+        assert list(Path("outside").iterdir()) == []
 
 
 def test_many_files_are_looked_at_once_each(monkeypatch: Any) -> None:
@@ -685,7 +741,7 @@ def test_many_files_are_looked_at_once_each(monkeypatch: Any) -> None:
     assert count[0] < 60 * 30
 
 
-EVIL = "evil\x1b[31m\x9b\u202e\u2066.json"
+EVIL = "evil\x1b[31m\x9b\u202e\u2066\u200f.json"
 
 
 def test_a_file_name_cannot_command_the_terminal() -> None:
@@ -699,12 +755,33 @@ def test_a_file_name_cannot_command_the_terminal() -> None:
         ["convert", "-t", "chat", "-o", "new/"],
         ["convert", "-t", "chat", "missing" + EVIL, "-o", "new.jsonl"],
         ["convert", "-t", "chat", "-o", f"none{EVIL}/x.json"],
+        ["convert", "-t", "chat", "-o", f"none{EVIL}", "one.json"],
+        ["serve", "--check", "--route", f"{EVIL}=script", "--config"],
+        ["serve", "--check", "-u", f"openai-chat=http://{EVIL}", "--config"],
     ):
         with environment({"FORCE_COLOR": "1"}):
             out, err, _ = dragoman([*arguments, EVIL])
         written = re.sub(r"\x1b\[[0-9;]*m", "", out.decode() + err)
-        assert not set(written) & set("\x1b\x9b\u202e\u2066"), arguments
+        assert not terminal.HOSTILE.search(written.replace("\n", "")), arguments
         assert "evil\x1b[31m" not in out.decode() + err, arguments
+
+
+def test_the_routes_of_a_gateway_cannot_command_the_terminal() -> None:
+    Path("gateway.toml").write_text("""[routes]\n"a\\u009b\\u202e" = "script/b\\u001b[2J"\n""")
+    out, err, code = dragoman(["serve", "--check", "--config", "gateway.toml"])
+    assert code == 0, err
+    assert not terminal.HOSTILE.search(out.decode().replace("\n", ""))
+    assert "a\\x9b" in out.decode()
+
+
+def test_what_acts_is_the_same_in_text_and_in_bytes() -> None:
+    whole = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    text = set(terminal.HOSTILE.findall("".join(map(chr, whole)))) - {"\t", "\n", "\r"}
+    acting = [
+        chr(code) for code in whole if terminal.escaped(chr(code).encode()) != chr(code).encode()
+    ]
+    assert text == set(acting)
+    assert all(json.loads(b'"' + terminal.escaped(each.encode()) + b'"') == each for each in acting)
 
 
 def test_json_on_a_terminal_is_escaped_and_means_the_same(monkeypatch: Any) -> None:

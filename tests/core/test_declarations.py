@@ -4,19 +4,25 @@ declares it cannot is reported."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from dragoman import dialects
-from dragoman.core.declared import NO, YES, declared
+from dragoman import Unsayable, dialects
+from dragoman.core.declared import NO, YES
 from dragoman.core.lowering import lower
+from dragoman.formats import differences
 from dragoman.ledger import CODES, Ledger
 from dragoman.model import (
     Cache,
     Candidate,
     Media,
     Message,
+    OutputFormat,
+    Params,
     Passage,
     Reasoning,
     Refusal,
@@ -26,6 +32,7 @@ from dragoman.model import (
     Source,
     Stop,
     Text,
+    Thinking,
     Tool,
     ToolCall,
     ToolChoice,
@@ -83,6 +90,14 @@ def replied(**more: object) -> Response:
     return Response("r", "m", (CANDIDATE,), **more)  # type: ignore[arg-type]
 
 
+NONE = Params()
+FORM = OutputFormat("schema", schema=SCHEMA | {"additionalProperties": False})
+
+
+def asked(**params: Any) -> Request:
+    return Request("m", (Message("user", (Text("Hi"),)),), params=Params(**params))
+
+
 HOLDERS: dict[str, Tree] = {
     "message.name": Request("m", (Message("user", (Text("Hi"),), name="ann"),)),
     "refusal": written(Refusal("No."), role="assistant"),
@@ -110,20 +125,66 @@ HOLDERS: dict[str, Tree] = {
     "candidates": Response("r", "m", (CANDIDATE, CANDIDATE)),
     "service_tier": replied(service_tier="flex"),
     "response.created": replied(created=1),
+    "output.name": asked(output=replace(FORM, name="n")),
+    "output.description": asked(output=replace(FORM, description="d")),
+    "output.strict": asked(output=replace(FORM, strict=True)),
+    "thinking.budget": asked(max_tokens=9000, thinking=Thinking("on", budget=2048)),
+    "max_tokens": asked(max_tokens=100),
+    "temperature": asked(temperature=0.5),
+    "top_p": asked(top_p=0.5),
+    "top_k": asked(top_k=5),
+    "stop": asked(stop=("END",)),
+    "seed": asked(seed=1),
+    "frequency_penalty": asked(frequency_penalty=0.5),
+    "presence_penalty": asked(presence_penalty=0.5),
+    "logit_bias": asked(logit_bias={"5": 1.0}),
+    "top_logprobs": asked(logprobs=True, top_logprobs=2),
+    "verbosity": asked(verbosity="low"),
+    "stream": asked(stream=True),
+    "metadata": asked(metadata={"a": "b"}),
+    "user_id": asked(user_id="u"),
+    "cache_key": asked(cache_key="k"),
+    "store": asked(store=True),
+    "previous_id": asked(previous_id="resp_1"),
+    "conversation_id": asked(conversation_id="conv_1"),
+    "truncation": asked(truncation="auto"),
 }
 """Of each code, a tree that holds it and nothing else that is rare."""
+ASKED = {code for code, tree in HOLDERS.items() if getattr(tree, "params", NONE) != NONE}
+"""Parameters, which the table of a writer makes fit."""
+BY_MODEL = {("xai", "frequency_penalty"), ("xai", "presence_penalty")}
+"""An unknown model counts as one that reasons, and those reject them."""
 
 
 def pairs() -> Iterator[tuple[str, str]]:
     for name in dialects.names():
-        known = declared(dialects.get(name).can)
-        yield from ((name, code) for code in HOLDERS if known.get(code) in (YES, NO))
+        known = dialects.get(name).declared()
+        codes = [code for code in HOLDERS if known.get(code) in (YES, NO)]
+        yield from ((name, code) for code in codes if is_tried(name, code))
+
+
+def is_tried(name: str, code: str) -> bool:
+    return code not in ASKED or ((name, code) not in BY_MODEL and takes_requests(name))
+
+
+@cache
+def takes_requests(name: str) -> bool:
+    """Whether a plain request can be written, to which a parameter may be added."""
+    if "write" not in dialects.get(name).facets().get("request", ()):
+        return False
+    try:
+        dialects.get(name).write(asked(), Ledger())
+    except Unsayable:
+        return False
+    return True
 
 
 WHOLE = {
     "reasoning.summary": {"reasoning"},
     "media.detail": {"media", "content.role"},
     "tool_result.error": {"tool_result"},
+    "thinking.budget": {"thinking"},
+    **{f"output.{label}": {"output"} for label in ("name", "description", "strict")},
 }
 """What goes with the block that has it, where that is dropped as a whole."""
 
@@ -131,8 +192,11 @@ WHOLE = {
 @pytest.mark.parametrize(("name", "code"), list(pairs()))
 def test_what_is_declared_decides_the_loss(name: str, code: str) -> None:
     dialect, log = dialects.get(name), Ledger(now=0)
-    word = declared(dialect.can)[code]
-    lower(HOLDERS[code], dialect, log)
+    word = dialect.declared()[code]
+    if code in ASKED:
+        dialect.write(HOLDERS[code], log)
+    else:
+        lower(HOLDERS[code], dialect, log)
     lost = {loss.what for loss in log.losses}
     if word == NO:
         assert code in lost or not lost.isdisjoint(WHOLE.get(code, ()))
@@ -142,4 +206,27 @@ def test_what_is_declared_decides_the_loss(name: str, code: str) -> None:
 
 def test_declarations_are_about_codes_of_the_ledger() -> None:
     for name in dialects.names():
-        assert declared(dialects.get(name).can).keys() <= CODES.keys()
+        assert dialects.get(name).declared().keys() <= CODES.keys()
+
+
+def test_what_two_dialects_declare_is_compared() -> None:
+    """A code is listed where the target holds less than the source, or something else."""
+    found = {each.code: each for each in differences("openai-chat", "anthropic-messages")}
+    assert found["temperature"][1:] == ("0 to 2", "0 to 1")
+    assert found["seed"][1:] == ("yes", "no")
+    assert found["cache.ttl"][1:] == ("30m, 12h", "5m, 1h")
+    back = {each.code for each in differences("anthropic-messages", "openai-chat")}
+    assert back >= {"top_k", "passage", "reasoning.signature"}
+    assert back.isdisjoint({"temperature", "media", "seed"})  # of these it holds more
+
+
+@pytest.mark.parametrize("facet", ["response", "error", "request"])
+def test_differences_of_one_facet(facet: str) -> None:
+    codes = {each.code for each in differences("openai-chat", "anthropic-messages", facet)}
+    assert ("error.code" in codes) == (facet in ("response", "error"))
+    assert ("response.created" in codes) == (facet == "response")
+    assert ("seed" in codes) == (facet == "request")
+
+
+def test_nothing_differs_from_itself() -> None:
+    assert all(differences(name, name) == () for name in dialects.names())

@@ -196,7 +196,6 @@ def _opens(
     Turns that look alike, or that look like what was made up for others, may be confused.
     """
     log = Ledger(models=models)
-    log.restores = True
     try:
         found = open_(capsule, written, source, capsule["facet"], log, heard, target, document)
     except CapsuleError:

@@ -380,6 +380,8 @@ class _Opening:
             keys = [*first, *(key for key in keys if key not in set(first))]
         whole = {key: values[key] if key in values else inner[key] for key in keys}
         if self.view.doc.__class__ is not dict:
+            if values.keys() - {""}:
+                raise TypeError("the document is a list, and has no fields")
             return values.get("", [])
         return whole if self.view.base is None else {**patched, self.view.base: whole}
 

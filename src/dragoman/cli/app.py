@@ -205,7 +205,7 @@ def _misused(problem: click.UsageError) -> int:
         )
     terminal.say(f"{terminal.red('error')}: {terminal.clean(written)}")
     hint = getattr(problem, "hint", "") or f"{where} --help"
-    terminal.say(f"  {terminal.dim('next:')} {hint}")
+    terminal.say(f"  {terminal.dim('next:')} {terminal.harmless(hint)}")
     return USAGE
 
 

@@ -28,7 +28,7 @@ from .faults import MALFORMED, USAGE, Fault, explain, usage
 from .inputs import Document, Form, Input, Nothing, Reading, expand, form_of, limit
 from .keys import key_of
 from .ledger import Tally
-from .outputs import Known, Plan, Sink, guarded, write_to
+from .outputs import Known, Plan, Sink, make_parent, write_to
 from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
 from .wrapped import View
@@ -477,8 +477,7 @@ class Capsules:
             yield
         elif self.out is not None:
             if input is not None:
-                with guarded(place):
-                    place.parent.mkdir(parents=True, exist_ok=True)
+                make_parent(place, self.out)
             inputs = self.inputs if input is None else [input]
             folder = self.out if input is not None else None
             with write_to(place, inputs=inputs, within=folder) as self.sink:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from ..core.reading import encode, parse
-from ..formats import Format, formats
+from ..formats import Difference, Format, differences, formats
+from ..ledger import CODES
 from ..survey import Probe, Survey, survey
 from . import options, terminal
 from .app import command as make_command
@@ -39,8 +40,9 @@ def command(
 ) -> None:
     """List the dialects; with -f and -t, what is lost between these two.
 
-    The losses are found by converting some hundred small conversations that come with the package,
-    each about one feature. Streams and capsules are not included.
+    What both dialects declare is shown as "0 to 2 -> 0 to 1". Losses that depend on more are found
+    by converting some hundred small conversations that come with the package, each about one
+    feature. Streams and capsules are not included.
     """
     if of_models:
         from ..core.models import DEFAULT
@@ -52,7 +54,11 @@ def command(
         raise usage("-f and -t must be given together", "dragoman formats -f chat -t anthropic")
     if source is not None and target is not None:
         found = survey(probes(), source, target, facet)
-        _print_json(_findings(found)) if as_json else _print(_pair(source, target, found, verbose))
+        declared = {each.code: each for each in differences(source, target, facet)}
+        if as_json:
+            _print_json(_findings(found, declared))
+        else:
+            _print(_pair(found, declared, verbose))
         if not quiet:
             _say_what_was_tried(source, target, found)
         return
@@ -82,12 +88,14 @@ def _entry(form: Format) -> dict[str, Any]:
     }
 
 
-def _pair(source: str, target: str, found: Survey, verbose: bool) -> list[str]:
+def _pair(found: Survey, declared: Mapping[str, Difference], verbose: bool) -> list[str]:
     order = list(LOOKS)
     findings = sorted(found.findings, key=lambda f: (order.index(f.loss.kind), f.loss.what))
     rows = []
     for loss, cases in findings:
         shown = ", ".join(cases) if verbose else _few(cases)
+        if loss.what in declared:
+            shown = _declared(declared[loss.what])
         rows.append(
             (
                 terminal.style(loss.kind, **LOOKS[loss.kind]),
@@ -97,10 +105,24 @@ def _pair(source: str, target: str, found: Survey, verbose: bool) -> list[str]:
             )
         )
     rows += [
+        (terminal.dim("declared"), terminal.bold(code), terminal.dim(_declared(each)), CODES[code])
+        for code, each in _unseen(found, declared)
+    ]
+    rows += [
         (terminal.red("refused"), "", terminal.dim(case), "cannot be expressed")
         for case in found.refused
     ]
     return terminal.table(rows, on_stdout=True)
+
+
+def _declared(difference: Difference) -> str:
+    return f"{difference.source} -> {difference.target}"
+
+
+def _unseen(found: Survey, declared: Mapping[str, Difference]) -> Iterator[tuple[str, Difference]]:
+    """What is declared to be lost, and in none of the conversations."""
+    seen = {loss.what for loss, _ in found.findings}
+    yield from ((code, each) for code, each in declared.items() if code not in seen)
 
 
 def _few(cases: tuple[str, ...]) -> str:
@@ -108,11 +130,20 @@ def _few(cases: tuple[str, ...]) -> str:
     return f"e.g. {cases[0]}{more}"
 
 
-def _findings(found: Survey) -> Iterable[dict[str, Any]]:
+def _findings(found: Survey, declared: Mapping[str, Difference]) -> Iterable[dict[str, Any]]:
     for loss, cases in found.findings:
-        yield {"kind": loss.kind, "what": loss.what, "why": loss.why, "cases": list(cases)}
+        yield _finding(loss.kind, loss.what, loss.why, cases, declared.get(loss.what))
+    for code, each in _unseen(found, declared):
+        yield _finding("declared", code, CODES[code], (), each)
     for case in found.refused:
-        yield {"kind": "refused", "what": None, "why": None, "cases": [case]}
+        yield _finding("refused", None, None, (case,), None)
+
+
+def _finding(
+    kind: str, what: str | None, why: str | None, cases: Iterable[str], each: Difference | None
+) -> dict[str, Any]:
+    words = None if each is None else {"source": each.source, "target": each.target}
+    return {"kind": kind, "what": what, "why": why, "cases": list(cases), "declared": words}
 
 
 def _say_what_was_tried(source: str, target: str, found: Survey) -> None:

@@ -71,6 +71,11 @@ class Input:
         """How many bytes of the file have been read; for the progress."""
 
     @property
+    def within(self) -> Path | None:
+        """The folder that was named: where the input is replaced, no link leads out of it."""
+        return Path(self.base) if self.base else None
+
+    @property
     def size(self) -> int | None:
         """The bytes of the file, as they lie on the disk."""
         try:

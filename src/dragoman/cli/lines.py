@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from .terminal import HOSTILE
+
 
 class Span(NamedTuple):
     """A piece of a line in one style."""
@@ -63,12 +65,6 @@ SGR: dict[str, str] = {
 
 # -- harmless ------------------------------------------------------------------------------------
 
-# Controls (C0, DEL, C1), characters that reorder or hide text, and what no encoding can carry.
-_HOSTILE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-)
-
 
 def _sign(found: re.Match[str]) -> str:
     code = ord(found[0])
@@ -89,7 +85,7 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():  # which most texts are, and this is quickly known
         return text
-    return _HOSTILE.sub(_sign, text) if _HOSTILE.search(text) else text
+    return HOSTILE.sub(_sign, text) if HOSTILE.search(text) else text
 
 
 def paragraphs(text: str) -> Iterator[str]:

@@ -245,10 +245,11 @@ class Migration:
             before = before.get("earlier")
         if before is not None:
             record["earlier"] = before
-        with write_to(input.path) as sink:
+        with write_to(input.path, within=input.within) as sink:
             sink.write(new)
             sink.flush()  # a full disk is met before anything has its name
-            with write_to(beside(input), inputs=[input]) as capsule:
+            place = beside(input)
+            with write_to(place, inputs=[input], within=place.parent) as capsule:
                 capsule.write(encode(record) + b"\n")
 
     def note(self, input: Input, parts: list[Part]) -> None:
@@ -287,7 +288,7 @@ class Migration:
                         losses += lost
                 lines.append(value)
             if not self.dry_run:
-                with write_to(input.path) as sink:
+                with write_to(input.path, within=input.within) as sink:
                     sink.write(spelled(lines, indent, data.endswith(b"\n")))
             self.tally.add(
                 losses, input=input.name, line=None, source=record["migrated"]["to"], facet=None,
@@ -297,7 +298,8 @@ class Migration:
         if self.dry_run:
             return
         if earlier := record.get("earlier"):  # of a migration before that one
-            with write_to(beside(input), inputs=[input]) as sink:
+            place = beside(input)
+            with write_to(place, inputs=[input], within=place.parent) as sink:
                 sink.write(encode(earlier) + b"\n")
         else:
             os.unlink(beside(input))

@@ -147,7 +147,7 @@ class Plan:
             place,
             append=self.append,
             inputs=inputs,
-            within=self.folder,
+            within=inputs[0].within if self.in_place else self.folder,
             harmless=harmless,
         )
 
@@ -162,8 +162,7 @@ class Plan:
             for input in self.inputs:
                 place = self.place(input)
                 if input.base is not None and place is not None and not self.in_place:
-                    with guarded(place):
-                        place.parent.mkdir(parents=True, exist_ok=True)
+                    make_parent(place, self.folder)
                 yield [input], place
 
 
@@ -228,7 +227,7 @@ def write_to(
 ) -> Iterator[Sink]:
     """A file that is there when all went well, and not at all otherwise; None: standard output.
 
-    With ``append``, what it held is copied first: it is as it was until all is written. A new file
+    With ``append``, what it held is copied first: it is as it was until all is written. The file
     is readable by nobody who may not read all of the ``inputs``. Where it is to stand ``within`` a
     folder, no link leads out of that. What is written is JSON, or ``harmless`` to a terminal.
     """
@@ -242,8 +241,7 @@ def write_to(
         stdout.flush()
         return
     real = Path(os.path.realpath(path))
-    if within is not None and not real.is_relative_to(os.path.realpath(within)):
-        raise Fault(f"a link to a place outside {within}", IO, where=str(path), hint="remove it")
+    stay(path, within)
     try:
         mode = os.stat(real).st_mode
     except OSError:
@@ -254,7 +252,7 @@ def write_to(
         with contextlib.suppress(Discard), guarded(path), open(real, "wb") as device:
             yield device
         return
-    with _beside(real, path, _allowed(inputs) if mode is None else stat.S_IMODE(mode)) as file:
+    with _beside(real, path, _allowed(inputs, mode)) as file:
         if append and mode is not None:
             with guarded(path):
                 _copy(real, file)
@@ -262,13 +260,30 @@ def write_to(
             yield sink
 
 
-def _allowed(inputs: Iterable[Input]) -> int:
-    """The permissions of a new file: as usual, but for those that an input does not give."""
-    allowed = 0o666 & ~_umask()
+def stay(path: Path, within: Path | None, place: Path | None = None) -> None:
+    """Refuse a place that a link leads out of a folder to."""
+    real = os.path.realpath(place or path)
+    if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):
+        raise Fault(f"a link to a place outside {within}", IO, where=str(path), hint="remove it")
+
+
+def make_parent(path: Path, within: Path | None) -> None:
+    """Make the folder that a file stands in, and none outside of ``within``."""
+    stay(path, within, path.parent)
+    with guarded(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _allowed(inputs: Iterable[Input], mode: int | None) -> int:
+    """The permissions of a file: as it had them or as usual, but for those to read that an input
+    does not give."""
+    allowed = 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode)
+    kept = 0o600 if mode is None else ~0o044
     for input in inputs:
-        if input.path is not None:
-            with contextlib.suppress(OSError):
-                allowed &= stat.S_IMODE(os.stat(input.path).st_mode) | 0o600
+        with contextlib.suppress(OSError, ValueError):
+            told = os.stat(input.path) if input.path is not None else os.fstat(sys.stdin.fileno())
+            if stat.S_ISREG(told.st_mode):
+                allowed &= told.st_mode | kept
     return allowed
 
 

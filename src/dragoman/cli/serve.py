@@ -13,6 +13,7 @@ import click
 from msgspec.structs import replace
 
 from ..errors import DragomanError, MissingExtra
+from . import terminal
 from .app import command as make_command
 from .faults import USAGE, Fault
 
@@ -120,15 +121,15 @@ def describe(config: Any) -> int:
     from ..gateway.config import SCRIPTED, goals
 
     Gateway(replace(config, store="memory"))
-    click.echo(f"listens on http://{config.host}:{config.port}")
+    terminal.put(f"listens on http://{config.host}:{config.port}")
     for name, upstream in config.upstreams.items():
-        click.echo(f"upstream {name}: {upstream.dialect} at {upstream.url or 'its vendor'}")
+        terminal.put(f"upstream {name}: {upstream.dialect} at {upstream.url or 'its vendor'}")
     if not config.upstreams:
-        click.echo(f"upstream {SCRIPTED}: the embedded model")
+        terminal.put(f"upstream {SCRIPTED}: the embedded model")
     for model, aims in config.routes.items():
-        click.echo(f"route {model}: {', '.join(goals(aims))}")
+        terminal.put(f"route {model}: {', '.join(goals(aims))}")
     keys = len(config.clients)
-    click.echo(f"clients: {keys} keys" if keys else "clients: anyone on this machine")
+    terminal.put(f"clients: {keys} keys" if keys else "clients: anyone on this machine")
     return 0
 
 
@@ -170,9 +171,9 @@ def run(config: Any, configured: Any) -> int:
             def again() -> None:
                 try:
                     tasks.add(loop.create_task(gateway.reload(configured())))
-                    click.echo("configuration reloaded", err=True)
+                    terminal.say("configuration reloaded")
                 except (DragomanError, OSError) as problem:
-                    click.echo(f"configuration kept: {problem}", err=True)
+                    terminal.say(f"configuration kept: {problem}")
 
             loop.add_signal_handler(signal.SIGHUP, again)
         serving = loop.create_task(server.serve())
@@ -180,7 +181,7 @@ def run(config: Any, configured: Any) -> int:
             await asyncio.sleep(0.01)
         if server.started:
             port = server.servers[0].sockets[0].getsockname()[1]
-            click.echo(f"dragoman serves http://{config.host}:{port}", err=True)
+            terminal.say(f"dragoman serves http://{config.host}:{port}")
             sys.stderr.flush()
         await serving
 

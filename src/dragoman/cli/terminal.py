@@ -16,7 +16,11 @@ from typing import IO, Any, BinaryIO
 
 import click
 
-CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# Controls (C0, DEL, C1), characters that reorder or hide text, and what no encoding can carry.
+HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
 # What looks like a key is not repeated, wherever it stands.
 SECRET = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|ghu|ghs|github_pat|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"
@@ -35,10 +39,14 @@ PROSE = 28
 """The columns that a reason needs beside other cells; with less, it stands below them."""
 MIN_TEXT = 16
 RESET = "\x1b[0m"
-# What acts on a terminal or hides on it, in the bytes of UTF-8; line ends and tabs are left alone.
+_KEPT = re.compile(r"(\x1b\[[0-9;]*m|[\t\n])")
+"""The codes of colours, and white space."""
+_BLANK = re.compile(r"[\t\n]")
+# The same in the bytes of UTF-8; line ends and tabs, which JSON has between its values, are left.
 _ACTING = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]"
-    rb"|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xf3\xa0[\x80-\xbf][\x80-\xbf]"
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\xa0\x8e)"
+    rb"|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4"
+    rb"|\xef(?:\xbb\xbf|\xbe\xa0|\xbf[\xb9-\xbb])|\xf3\xa0[\x80-\xbf][\x80-\xbf]"
 )
 
 
@@ -109,13 +117,13 @@ def put_json(data: bytes) -> None:
 
 def say(line: str = "", hang: int = 2) -> None:
     """One line for people, on stderr; wrapped where the terminal is narrower."""
-    for each in wrap(line, width(), hang):
+    for each in wrap(netted(line), width(), hang):
         click.echo(each, err=True, color=is_colourful())
 
 
 def put(line: str = "", hang: int = 2) -> None:
     """One line of the result, on stdout; coloured and wrapped where a terminal shows it."""
-    for each in wrap(line, stdout_width(), hang):
+    for each in wrap(netted(line), stdout_width(), hang):
         click.echo(each, color=is_colourful(sys.stdout))
 
 
@@ -134,6 +142,23 @@ def harmless(text: str) -> str:
     from .lines import visible  # which few need
 
     return visible(text)
+
+
+def netted(line: str) -> str:
+    r"""What is about to be written, with our own colours, and nothing else that acts.
+
+    Whoever writes a name or a text has made it ``clean``; no way leads around this.
+
+    >>> netted("\x1b[31mred\x1b[0m\x1b]0;title\x07")
+    '\x1b[31mred\x1b[0m␛]0;title␇'
+    """
+    if line.isascii() and "\x1b" not in line and line.isprintable():
+        return line
+    from .lines import visible
+
+    return "".join(
+        part if number % 2 else visible(part) for number, part in enumerate(_KEPT.split(line))
+    )
 
 
 def bold(text: str) -> str:
@@ -162,7 +187,7 @@ def cyan(text: str) -> str:
 
 def clean(text: str) -> str:
     """Text of a document for one line of a terminal: no control characters, no keys."""
-    return SECRET.sub("[key]", CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " ")))
+    return SECRET.sub("[key]", HOSTILE.sub("\N{REPLACEMENT CHARACTER}", _BLANK.sub(" ", text)))
 
 
 def cells(text: str) -> int:

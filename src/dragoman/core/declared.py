@@ -1,23 +1,79 @@
-"""What a dialect declares (``Dialect.can``) of each code of the ledger, in a word or two.
+"""What a dialect declares (``Dialect.can`` and ``Dialect.fields``) of each code of the ledger.
 
-The matrix and ``explain`` read it from here, so that neither restates it.
+The matrix, ``explain`` and ``formats -f A -t B`` read it from here, so that none restates it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .capabilities import ALL_MEDIA, EVERYWHERE, LACKED, MODES, Capabilities, Places
+from .capabilities import (
+    ALL_MEDIA,
+    EVERYWHERE,
+    LACKED,
+    MODES,
+    NO_THINKING,
+    Capabilities,
+    Outputs,
+    Places,
+    ThinkingForm,
+)
+from .fields import NAMES, Field, Fields
 
 YES, NO = "yes", "no"
 LABELS = ("title", "filename", "context", "citable", "transcript", "detail")
 REASONING = ("reasoning", "reasoning.signature", "reasoning.id", "reasoning.summary")
+NO_OUTPUT = Outputs(labels=frozenset())
 KINDS = ("image", "audio", "video", "document")
 
 
-def declared(can: Capabilities) -> dict[str, str]:
-    """Of each code that a declaration decides: ``yes``, ``no``, or where and what it carries."""
-    return dict(_all(can))
+def declared(can: Capabilities, fields: Fields | None = None) -> dict[str, str]:
+    """Of each code that a declaration decides: ``yes``, ``no``, or where and what it carries.
+
+    A parameter that a method of the dialect writes, or that a predicate decides, is not in it.
+    """
+    found = dict(_all(can))
+    if fields is not None:
+        has_output = "output" in fields.methods and "output" not in fields.refuses
+        found |= _outputs(can.outputs if has_output else NO_OUTPUT)
+        found |= _thinking(can.thinking)
+    for name, word in _parameters(fields) if fields is not None else ():
+        if name == "cache":
+            continue  # what is said of it is that of cache marks
+        found[name] = _both(word, found[name]) if name in found else word
+    return found
+
+
+def _both(request: str, response: str) -> str:
+    """One code for a parameter of requests and a field of responses."""
+    if response == NO:
+        return NO if request == NO else "requests" if request == YES else f"requests: {request}"
+    return "responses" if request == NO else request
+
+
+def _parameters(fields: Fields) -> Iterator[tuple[str, str]]:
+    rows = {row.name: row for row in fields.rows}
+    for name in NAMES:
+        if name in rows:
+            if (word := _row(rows[name])) is not None:
+                yield name, word
+        elif name not in fields.methods or name in fields.refuses:
+            yield name, NO
+
+
+def _row(row: Field) -> str | None:
+    """What a parameter may be; None: a predicate knows."""
+    if row.refused or (row.among is not None and not row.among):
+        return NO
+    if row.only is not None or row.fit is not None:
+        return None
+    if row.among is not None:
+        return ", ".join(row.among)
+    if row.count is not None:
+        return f"up to {row.count}"
+    if row.most is None:
+        return YES if row.least is None else f"from {row.least:g}"
+    return f"up to {row.most:g}" if row.least is None else f"{row.least:g} to {row.most:g}"
 
 
 def _all(can: Capabilities) -> Iterator[tuple[str, str]]:
@@ -48,6 +104,20 @@ def _choices(can: Capabilities) -> Iterator[tuple[str, str]]:
     yield "tool_choice", YES if modes >= MODES else _listed(sorted(m for m in modes if m), 4)
     yield "tool_choice.allowed", _bool(bool(can.choices.subsets & MODES))
     yield "tool_choice.parallel", _bool(bool(can.choices.parallel & MODES))
+
+
+def _outputs(form: Outputs) -> Iterator[tuple[str, str]]:
+    for label in ("name", "description", "strict"):
+        yield f"output.{label}", _bool(label in form.labels)
+
+
+def _thinking(form: ThinkingForm | None) -> Iterator[tuple[str, str]]:
+    """How a request asks for reasoning."""
+    form = form or NO_THINKING
+    yield "thinking", _bool(bool(form.modes or form.efforts or form.budgets))
+    yield "thinking.effort", ", ".join(form.efforts) or NO
+    yield "thinking.budget", _bool(form.budgets)
+    yield "thinking.display", ", ".join(form.displays) or NO
 
 
 def _reasoning(can: Capabilities) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,7 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
+    fields = FIELDS
     can = cap.Capabilities(
         freeform="wrapped",
         strict=False,

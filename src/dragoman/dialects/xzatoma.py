@@ -31,7 +31,7 @@ from ..model import (
 )
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
-from ._xzatoma import Exchanges
+from ._xzatoma import FIELDS, Exchanges
 
 Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
 
@@ -49,6 +49,7 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 
 class Xzatoma(Exchanges):
     name = "xzatoma"
+    fields = FIELDS
     can = cap.Capabilities(
         freeform="function",
         strict=False,

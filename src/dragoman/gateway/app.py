@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from . import extras, sockets
 from .carrying import Envelope
 from .clients import Guests, Refused
-from .config import Client, Config, ConfigError, checked
+from .config import Client, Config, ConfigError, checked, read_file
 from .doors import Door, find, key_of
 from .handling import Handling, Send
 from .store import Store, open_store
@@ -61,8 +61,7 @@ class Gateway:
                 raise ConfigError(f"secret_env: {config.secret_env} is not set")
             return secret.encode()
         if config.secret_file is not None:
-            with open(os.path.expanduser(config.secret_file), "rb") as file:
-                return file.read().strip()
+            return read_file(config.secret_file).strip()
         return secrets.token_bytes(32)
 
     async def start(self) -> None:

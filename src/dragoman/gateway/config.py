@@ -36,6 +36,8 @@ System = Literal["keep", "first", "merge", "user"]
 """Later system turns: as they are, moved to the first, or as text of the user in their place."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LARGEST = 16 * 2**20
+"""How many bytes a file that the configuration names may have."""
 SCRIPTED = "script"
 """The name of the embedded model's upstream."""
 
@@ -90,7 +92,7 @@ class Upstream(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.key_env is not None:
             return os.environ.get(self.key_env, "").strip() or None
         if self.key_file is not None:
-            return Path(self.key_file).expanduser().read_text("utf-8").strip() or None
+            return read_file(self.key_file).decode("utf-8").strip() or None
         return self.key
 
 
@@ -115,7 +117,7 @@ class Client(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.key_env is not None:
             return os.environ.get(self.key_env, "").strip() or None
         if self.key_file is not None:
-            return Path(self.key_file).expanduser().read_text("utf-8").strip() or None
+            return read_file(self.key_file).decode("utf-8").strip() or None
         return self.key
 
 
@@ -170,12 +172,21 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether each exchange is a span of OpenTelemetry."""
 
 
+def read_file(path: str | Path) -> bytes:
+    """A file that the configuration names: not what has no end."""
+    with Path(path).expanduser().open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ConfigError(f"{path}: a file of more than {LARGEST:,} bytes")
+    return data
+
+
 def load_config(path: str | Path) -> Config:
     """The configuration in a TOML file."""
     import tomllib
 
     try:
-        data = tomllib.loads(Path(path).read_text("utf-8"))
+        data = tomllib.loads(read_file(path).decode("utf-8"))
     except (OSError, UnicodeError) as problem:
         raise ConfigError(f"{path}: {problem}") from None
     except tomllib.TOMLDecodeError as problem:

@@ -68,7 +68,7 @@ from ..model import (
     Usage,
 )
 from ..streams.events import Delta, Event, Fail, decompose
-from .config import ConfigError
+from .config import ConfigError, read_file
 
 SIGNED_CALLS = ("gemini",)
 ENCRYPTED = ("openai-responses", "open-responses", "copilot")
@@ -134,7 +134,7 @@ class Script:
     @classmethod
     def load(cls, path: str | Path) -> Script:
         """The replies of a TOML file (``[[reply]]``) or of a JSON list."""
-        data = Path(path).read_bytes()
+        data = read_file(path)
         try:
             if Path(path).suffix == ".json":
                 return cls(msgspec.json.decode(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import Counter
@@ -85,7 +86,7 @@ class Log:
             text = plain(line)
         else:
             ledger = {"ledger": seen.losses} if seen.losses else {}
-            text = msgspec.json.encode({**line, **ledger}).decode()
+            text = printable(msgspec.json.encode({**line, **ledger}).decode())
         print(text, file=self._out, flush=True)
 
 
@@ -101,6 +102,17 @@ def plain(line: dict[str, Any]) -> str:
     if "error" in line:
         parts.append(safe(line["error"]))
     return "  ".join(part for part in parts if part)
+
+
+def printable(text: str) -> str:
+    r"""JSON of the same meaning for a terminal: what would act on it or hide is escaped.
+
+    >>> printable('{"model": "a\u202eb"}')
+    '{"model": "a\\u202eb"}'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def safe(text: str) -> str:

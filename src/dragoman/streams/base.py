@@ -193,8 +193,8 @@ class StreamReader:
         for key, value in new.items():
             where = f"{at}/{escape(key)}"
             before = old.get(key)
-            if key in old and before.__class__ is dict and value.__class__ is dict:
-                self.arrive(before, value, where)
+            if value and value.__class__ is dict:  # of which part may have been known before
+                self.arrive(before if before.__class__ is dict else {}, value, where)
             elif key not in old or before != value:
                 self.late[where] = None
 

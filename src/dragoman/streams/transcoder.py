@@ -405,9 +405,9 @@ class Transcoder:
         self._note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
-            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
             if not self.writer.needs_whole:
                 self.reader.note_late(self.log)
+            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
         self._note_ids()
         self._note_head(tree)
         if tree.failure is None:

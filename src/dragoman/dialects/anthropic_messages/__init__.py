@@ -138,6 +138,7 @@ class AnthropicMessages(Ruled):
         "type": "tool_search_tool_bm25_20251119",
         "name": "tool_search_tool_bm25",
     }
+    fields = request.FIELDS
     stops = STOPS
     counts = COUNTS
     rules = RULES

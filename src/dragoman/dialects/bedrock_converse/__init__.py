@@ -22,7 +22,7 @@ from ...dialect import Dialect, Problem
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from ...streams.framing.eventstream import write_frame
 from .._claude import THINKING
-from . import blocks, request, response, tools
+from . import blocks, params, request, response, tools
 from . import sniff as signs
 from .blocks import NAME
 from .formats import form_of
@@ -134,6 +134,7 @@ class BedrockConverse(Dialect):
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "application/vnd.amazon.eventstream"
     }
+    fields = params.FIELDS
     stops = STOPS
     counts = COUNTS
 

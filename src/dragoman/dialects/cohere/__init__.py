@@ -100,6 +100,7 @@ class Cohere(Ruled):
         {"content", "tool_plan", "tool_calls", "citations", "documents", "usage", "stop_sequences"}
     )
     has_null_choice = False  # null is `auto`
+    fields = request.FIELDS
     stops = STOPS
     counts = COUNTS
     rules = RULES

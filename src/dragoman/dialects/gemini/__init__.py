@@ -176,6 +176,7 @@ class Gemini(Ruled):
         ("usageMetadata", None),
     )
     history: ClassVar[str | None] = "contents"
+    fields = request.CONFIG_FIELDS.but(*request.FIELDS.rows)
     stops = STOPS
     counts = COUNTS
     rules = RULES

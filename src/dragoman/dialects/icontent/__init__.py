@@ -84,6 +84,7 @@ class IContent(ClientErrors):
     )
     has_error = True
     """whether a result that failed has an ``error`` beside it; else it has a ``status``"""
+    fields = request.FIELDS
     stops = STOPS
     counts = COUNTS
     has_system = False

@@ -158,7 +158,7 @@ class ContentReader(StreamReader):
         block = self.read_block(doc, 0)
         if isinstance(block, ToolResult):
             raise Malformed("tool results are not allowed in a response", "/blocks")
-        part = ContentPart(doc, len(self.parts), self.whole)
+        part = ContentPart(doc, len(self.parts), whole=True)  # its thought is a mark, and short
         part.received.add(doc["thought"] if doc["type"] == "thinking" else "")
         self.parts.append(part)
         if isinstance(block, ToolCall):

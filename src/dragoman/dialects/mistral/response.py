@@ -146,10 +146,11 @@ def write_error(d: Mistral, tree: Failure, log: Ledger) -> Json:
     if same and read_error(d, out).kind != tree.kind:
         return chat_response.write_error(d, tree, log)
     if same:
-        out = d.emit(out, tree, log)
-        if ERROR_MEANING(read_error(d, out)) == ERROR_MEANING(tree):
-            return out
-        return d.emit({"message": tree.message}, tree, log)  # some proxy's, with words like ours
+        for way in (out, {"message": tree.message}):  # the second is some proxy's
+            written = d.emit(way, tree, log)
+            if ERROR_MEANING(read_error(d, written)) == ERROR_MEANING(tree):
+                return written
+        return chat_response.write_error(d, tree, log)
     if read_error(d, out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
         note_error_type(tree, out["type"], log)
     d.note_error(tree, log)

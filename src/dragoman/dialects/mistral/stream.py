@@ -139,9 +139,6 @@ class MistralReader(ChatReader):
 
     def choice(self, speaker: Speaker) -> Json:
         choice = super().choice(speaker)
-        if choice.get("messages"):  # of which the reply is the last
-            del choice["message"]
-            return choice
         message = choice["message"]
         message.pop(THOUGHT, None)
         chunks: list[dict[str, Json]] = []
@@ -154,7 +151,28 @@ class MistralReader(ChatReader):
             message[TEXT] = chunks[0]["text"]
         elif chunks:
             message[TEXT] = chunks
+        told = choice.get("messages")
+        if told and says_no_more(message, told.__class__ is list and told[-1]):
+            del choice["message"]  # it is the last of these
         return choice
+
+
+def says_no_more(message: dict[str, Json], last: Json) -> bool:
+    """Whether what the deltas said is what the last of the ``messages`` says."""
+    said = {key: value for key, value in message.items() if key != "role" and value}
+    words = said.pop(TEXT, "")
+    if not said and not words:
+        return True
+    return last.__class__ is dict and all(
+        texts_of(value) == texts_of(last.get(key)) for key, value in {**said, TEXT: words}.items()
+    )
+
+
+def texts_of(content: Json) -> Json:
+    """Content of nothing but texts as one of them."""
+    if content.__class__ is not list or not all(map(is_bare_text, content)):
+        return content
+    return "".join(part["text"] for part in content)
 
 
 def is_worded(part: dict[str, Json]) -> bool:

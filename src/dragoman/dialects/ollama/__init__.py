@@ -85,6 +85,7 @@ class Ollama(Dialect):
     )
     stream_signs = (("done", False), ("done", True), ("error", None))
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
+    fields = request.FIELDS
     stops = STOPS
     counts = COUNTS
 

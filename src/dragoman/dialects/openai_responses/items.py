@@ -340,11 +340,19 @@ def is_part(d: ResponsesBase, block: Block, w: ItemWriting) -> bool:
         case ToolCall():
             return begins_item(d, block.extras)
         case Raw():
-            return d.knows(block.dialect) and not is_item(block.extras)
+            return d.knows(block.dialect) and not is_whole(block)
         case Media():
             return w.same
         case _:
             return False
+
+
+def is_whole(block: Raw) -> bool:
+    """Whether it is an item itself: the first part of a message has the fields of that one."""
+    extras, payload = block.extras, block.payload
+    if extras is None or not is_item(extras):
+        return False
+    return all(payload.get(key) == value for key, value in extras.fields.items())
 
 
 def read_other(d: ResponsesBase, doc: dict[str, Json], kind: str, at: str) -> Block:
@@ -494,7 +502,7 @@ def write_message(d: ResponsesBase, message: Message, out: list[Json], w: ItemWr
 
 def write_whole(d: ResponsesBase, block: Block, out: list[Json], w: ItemWriting) -> bool:
     """An item that is no message, and stands as one in the tree."""
-    whole = isinstance(block, Hosted) or (isinstance(block, Raw) and is_item(block.extras))
+    whole = isinstance(block, Hosted) or (isinstance(block, Raw) and is_whole(block))
     if whole and (doc := write_item(d, block, w)) is not None:
         out.append(doc)
     return whole

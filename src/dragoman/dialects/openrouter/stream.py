@@ -125,7 +125,7 @@ class OpenRouterReader(ChatReader):
         else:
             index = self.begin_reasoning(speaker, entry, events)
         if entry.word and (text or not going_on) and entry.worded:
-            part = self.run[speaker.number] if entry.kind == SUMMARY else 0
+            part = max(self.run[speaker.number], 0) if entry.kind == SUMMARY else 0
             place = "summary" if entry.kind == SUMMARY else "text"
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
         key = SIGNED.get(str(entry.kind))
