@@ -65,6 +65,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai"),
     "llxprt": ("icontent", "icontent-design"),
+    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 

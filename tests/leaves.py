@@ -837,6 +837,11 @@ def parent(pointer: str) -> str:
 def covers(loss: Any, below: list[str]) -> bool:
     """Whether a loss speaks of a leaf below its pointer, by the keys on the way to it."""
     code = loss.what
+    if code == "session.line":  # which names the keys that are lost, unless the line is
+        named = re.match("only [a-z-]+ knows (?!a line)(.*)", loss.why)
+        path = "/".join(below)
+        names = named[1].split(", ") if named else [""]
+        return any(f"{path}/".startswith(f"{name}/".lstrip("/")) for name in names)
     if code in OWN:
         return below[-1] in COVERS[code] and (len(below) == 1 or below[0] in BOXES)
     if code == "tool.kind":  # what a grammar is, and nothing that stands beside it

@@ -20,6 +20,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 CODES: dict[str, str] = {
     "document.key": "a duplicate key in an object",
     "extras": "a field that only the source dialect knows",
+    "session.line": "what stands in a line of a stored session beside the conversation",
+    "system": "a system prompt, where the agent has its own",
     "raw": "a block that only the source dialect knows",
     "message.boundary": "where a message ends and the next begins",
     "message.position": "the place of a message in the conversation",

@@ -327,6 +327,7 @@ WRITERS_OWN = {
         "functiongemma",
         "functiongemma-nobos",
         "gemini",
+        "qwen-code",
         "ollama",
         "openai-responses",
         "open-responses",

@@ -52,6 +52,7 @@ NO_API = {
     "vercel-model-v6": "a client's shape",
     "vercel-ui": "a client's shape",
     "xzatoma": "a client's shape",
+    **{name: "a file of an agent" for name in dialects.names() if dialects.get(name).lines},
 }
 apis = pytest.mark.parametrize("name", APIS)
 
