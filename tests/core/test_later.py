@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,12 @@ def test_bytes_lose_what_values_lose(target: str) -> None:
     """Of bytes the losses are told after the conversion, of values before its end."""
     extras = 0
     for document in RESPONSES:
-        options = {"source": document.dialect, "target": target, "facet": "response", "now": 0.0}
+        options: dict[str, Any] = {
+            "source": document.dialect,
+            "target": target,
+            "facet": "response",
+            "now": 0.0,
+        }
         result = dragoman.convert(json.dumps(document.body).encode(), **options)
         result.to_json()
         losses = dragoman.convert(document.body, **options).losses
