@@ -1,7 +1,7 @@
 """SambaNova's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's reasoning stands beside the reply as ``reasoning``; images are
-data only; a recording is ``audio_content``; penalties have no effect; there is top-k sampling; how
+data only; audio is ``audio_content``; penalties have no effect; there is top-k sampling; how
 long it took is told among the counts of tokens.
 """
 

@@ -2,7 +2,7 @@
 
 What it does differently: the model's reasoning stands beside the reply as ``reasoning``, and is
 turned on and off by an object of that name; how many alternatives of each token are told is the
-number that ``logprobs`` is; a reply may end with ``eos``; there is top-k sampling; recordings and
+number that ``logprobs`` is; a reply may end with ``eos``; there is top-k sampling; audio and
 videos have addresses.
 """
 
