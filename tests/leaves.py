@@ -311,8 +311,13 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "continue_final_message": (True, False),
     "add_generation_prompt": (True, False),
     "thinkingLevel": ("THINKING_LEVEL_UNSPECIFIED",),
-    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown")
-    + ("MiniMax-response-v1",),
+    "format": (
+        "google-gemini-v1",
+        "anthropic-claude-v1",
+        "openai-responses-v1",
+        "MiniMax-response-v1",
+        "unknown",
+    ),
 }
 # The words of a mark that stands for what others have a field for: see tool_errors.py and turns.py.
 MARKS = re.compile(
