@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all redis agents lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all redis agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -143,6 +143,9 @@ differences: $(READY)  ## what a change does to conversions: make differences [B
 
 agents: $(READY)  ## real agents (Claude Code, Codex, ...) through the gateway; needs npm, takes minutes: make agents [AGENTS=claude,codex]
 	@$(BIN)/python tools/agents.py $(if $(AGENTS),--agents $(AGENTS))
+
+agents-resume: $(READY)  ## real agents go on with sessions that `dragoman move` wrote; needs npm, takes minutes: make agents-resume [RINGS=claude-code,codex]
+	@$(BIN)/python tools/resume.py $(if $(RINGS),--rings $(RINGS))
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run

@@ -17,11 +17,15 @@ from functools import partial
 from importlib import import_module, metadata
 from typing import Any, TypeAlias
 
+import orjson
+
 from benchmarks import answers, workload
 
 Json: TypeAlias = Any
 Pair: TypeAlias = tuple[str, str]
 Convert: TypeAlias = Callable[[Json], Json]
+Feed: TypeAlias = Callable[[bytes], bytes]
+"""The bytes of an event of a stream as those of the events that it becomes."""
 
 CHAT, ANTHROPIC, RESPONSES = "openai-chat", "anthropic-messages", "openai-responses"
 # Names the libraries know: an unknown model costs some of them a search, which is not our point.
@@ -40,6 +44,8 @@ class Contender:
     answers: dict[Pair, Convert] = field(default_factory=dict)
     answer_text: dict[Pair, Callable[[bytes], bytes]] = field(default_factory=dict)
     """The same for responses."""
+    streams: dict[Pair, Callable[[], Feed]] = field(default_factory=dict)
+    """What begins a stream: it gives the function that takes event after event."""
 
 
 def litellm() -> Contender:
@@ -135,11 +141,17 @@ def llm_rosetta() -> Contender:
         made: Convert = used.convert_response
         return made
 
+    def streaming(pair: Pair) -> Feed:
+        used = pipeline(names[pair[1]], names[pair[0]])
+        used.convert_request(workload.SPEAKERS[pair[1]](workload.small()))
+        return _fed(used.create_stream_processor().process_chunk, pair[1])
+
     return Contender(
         "llm-rosetta",
         {pair: partial(convert, pair) for pair in _pairs()},
         notes,
         answers={pair: answering(pair) for pair in _pairs()},
+        streams={pair: partial(streaming, pair) for pair in _pairs()},
     )
 
 
@@ -220,6 +232,11 @@ def linguafranca() -> Contender:
     def reply(pair: Pair, doc: Json) -> Json:
         return json.loads(answer_text(pair, json.dumps(doc).encode()))["value"]
 
+    def streaming(pair: Pair) -> Feed:
+        made = core.create_response_stream_converter(names[pair[0]], names[pair[1]])
+        transform = made.transform_json_str
+        return _fed(lambda text: orjson.loads(transform(text.decode())), pair[1], parsed=False)
+
     return Contender(
         "martian-linguafranca",
         {pair: partial(convert, pair) for pair in _pairs()},
@@ -227,6 +244,7 @@ def linguafranca() -> Contender:
         {pair: partial(text, pair) for pair in _pairs()},
         {pair: partial(reply, pair) for pair in _pairs()},
         {pair: partial(answer_text, pair) for pair in _pairs()},
+        {pair: partial(streaming, pair) for pair in _pairs()},
     )
 
 
@@ -256,6 +274,10 @@ def dragoman() -> Contender:
     def reply(pair: Pair, doc: Json) -> Json:
         return json.loads(answer_text(pair, json.dumps(doc).encode()))
 
+    def streaming(pair: Pair) -> Feed:
+        feed: Feed = library.Transcoder(*pair).feed
+        return feed
+
     return Contender(
         "dragoman",
         {pair: partial(convert, pair) for pair in _pairs()},
@@ -263,6 +285,7 @@ def dragoman() -> Contender:
         {pair: partial(text, pair) for pair in _pairs()},
         {pair: partial(reply, pair) for pair in _pairs()},
         {pair: partial(answer_text, pair) for pair in _pairs()},
+        {pair: partial(streaming, pair) for pair in _pairs()},
     )
 
 
@@ -272,6 +295,24 @@ PEERS: dict[str, Callable[[], Contender]] = {
     "any-llm-sdk": any_llm,
     "martian-linguafranca": linguafranca,
 }
+
+
+def _fed(convert: Callable[[Any], list[Json]], target: str, *, parsed: bool = True) -> Feed:
+    """Event by event, with orjson and the frame around it; ``parsed``: events are no text."""
+    named = target != CHAT  # whose events have no names
+
+    def feed(event: bytes) -> bytes:
+        data = event.rpartition(b"data: ")[2].rstrip()
+        if data == b"[DONE]":
+            return b""
+        out = []
+        for made in convert(orjson.loads(data) if parsed else data):
+            if named:
+                out.append(b"event: " + made["type"].encode() + b"\n")
+            out.append(b"data: " + orjson.dumps(made) + b"\n\n")
+        return b"".join(out)
+
+    return feed
 
 
 def _pairs() -> list[Pair]:

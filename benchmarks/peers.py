@@ -22,9 +22,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # so that `python benchmarks/peer
 
 import orjson  # noqa: E402
 
-from benchmarks import answers, timing, workload  # noqa: E402
+from benchmarks import answers, streams, timing, workload  # noqa: E402
 from benchmarks import contenders as library  # noqa: E402
-from benchmarks.contenders import CHAT, RESPONSES, Contender, Pair  # noqa: E402
+from benchmarks.contenders import ANTHROPIC, CHAT, RESPONSES, Contender, Pair  # noqa: E402
 from benchmarks.gist import Received, gist  # noqa: E402
 from benchmarks.probe import FEATURES, probe  # noqa: E402
 from benchmarks.run import Row, baseline, markdown_table, plain_table  # noqa: E402
@@ -104,6 +104,45 @@ def measure_pair(
         }
 
 
+def measure_streams(found: list[Contender], seconds: float) -> Iterator[Figures]:
+    """A thousand deltas, event by event; the yardstick splits, parses, prints and frames them."""
+    for source in (CHAT, ANTHROPIC, RESPONSES):
+        frames = streams.STREAMS[source].make(streams.COUNT)
+        for target in (CHAT, ANTHROPIC, RESPONSES):
+            pair = source, target
+            able = [c for c in found if pair in c.streams and _speaks(c, pair, frames)]
+            works = [streams.yardsticks(frames, source)[1]]
+            works += [partial(_streamed, contender, pair, frames) for contender in able]
+            base, *taken = timing.race(works, seconds=seconds * len(works))
+            for contender, took in zip(able, taken, strict=True):
+                yield {
+                    "library": contender.name,
+                    "workload": "stream, by event",
+                    "source": source,
+                    "target": target,
+                    "ratio": took.best / base.best,
+                    "differs": {},
+                }
+
+
+def _streamed(contender: Contender, pair: Pair, frames: list[bytes]) -> int:
+    """How many bytes a stream becomes; each event's are dropped, as a server sends them."""
+    feed = contender.streams[pair]()
+    return sum(len(feed(frame)) for frame in frames)
+
+
+def _speaks(contender: Contender, pair: Pair, frames: list[bytes]) -> bool:
+    """Whether a stream comes out that has all words of the one that went in."""
+    try:
+        feed = contender.streams[pair]()
+        written = b"".join(map(feed, frames))
+    except Exception as problem:  # a peer may raise anything; the table goes on without it
+        print(f"{contender.name}, {pair[0]} > {pair[1]}: {problem}"[:200], file=sys.stderr)
+        return False
+    words = [piece for piece in streams.PIECES if piece.isascii() and piece.strip().isalpha()]
+    return all(written.count(word.encode()) >= streams.COUNT // 20 for word in words)
+
+
 def _works(contender: Contender, pair: Pair, data: bytes, reply: bool) -> bool:
     try:
         work(contender, pair, data, reply)()
@@ -125,10 +164,11 @@ def differences(
 
 def measure(*, quick: bool) -> Figures:
     found, missing = contenders()
+    seconds = 0.05 if quick else 1.0
     return {
         "versions": {c.name: library.installed(c.name) or "this repository" for c in found},
         "missing": missing,
-        "speed": list(measure_speed(found, 0.05 if quick else 1.0)),
+        "speed": [*measure_speed(found, seconds), *measure_streams(found, seconds)],
         "fates": {t: {c.name: probe(c, t) for c in found} for t in (CHAT, RESPONSES)},
     }
 

@@ -63,8 +63,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
-    "Frameworks": ("langchain", "langchain-dumpd"),
+    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai"),
     "llxprt": ("icontent", "icontent-design"),
+    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 

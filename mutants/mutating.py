@@ -39,7 +39,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
 }
 BODIES = ("body", "orelse", "finalbody")
-DETECTION = ("sniff", "signs")
+DETECTION = ("sniff", "signs", "guesses")
 WEIGHED = ("Evidence", "Verdict")
 """Functions of dialects that only weigh evidence: tests/test_detect.py is about them."""
 UNREACHED = ("assert_never",)

@@ -25,6 +25,9 @@ class Api(NamedTuple):
     url_variable: str | None = None
     key_variable: str | None = None
     options: Mapping[str, Any] = {}
+    query: Mapping[str, str] = {}
+    """what is asked of every address"""
+    model_key: str = "model"
     host: str | None = None
     """where the vendor's own API stands, if there is a vendor"""
 
@@ -112,6 +115,7 @@ APIS: dict[str, Api] = {
         credential=KEY,
         url_variable="AZURE_OPENAI_ENDPOINT",
         key_variable="AZURE_OPENAI_API_KEY",
+        query={"api-version": "2024-10-21"},
         options={"settings": {"api_version": "2024-10-21"}},
     ),
     "deepseek": Api(
@@ -133,6 +137,79 @@ APIS: dict[str, Api] = {
     "xai": CHAT._replace(key_variable="XAI_API_KEY", host="https://api.x.ai"),
     "vllm": CHAT._replace(key_variable="VLLM_API_KEY", host="http://localhost:8000"),
     "llama-cpp": CHAT._replace(key_variable="LLAMA_API_KEY", host="http://localhost:8080"),
+    "kimi": CHAT._replace(key_variable="MOONSHOT_API_KEY", host="https://api.moonshot.ai"),
+    "glm": Api(
+        "/api/paas/v4",
+        "/api/paas/v4/chat/completions",
+        url_variable="ZAI_BASE_URL",
+        key_variable="ZAI_API_KEY",
+        host="https://api.z.ai",
+    ),
+    "minimax": CHAT._replace(key_variable="MINIMAX_API_KEY", host="https://api.minimax.io"),
+    "qwen": Api(
+        "/compatible-mode/v1",
+        "/compatible-mode/v1/chat/completions",
+        key_variable="DASHSCOPE_API_KEY",
+        host="https://dashscope-intl.aliyuncs.com",
+    ),
+    "cerebras": Api(
+        "",
+        "/v1/chat/completions",
+        url_variable="CEREBRAS_BASE_URL",
+        key_variable="CEREBRAS_API_KEY",
+        host="https://api.cerebras.ai",
+    ),
+    "fireworks": Api(
+        "/inference/v1",
+        "/inference/v1/chat/completions",
+        key_variable="FIREWORKS_API_KEY",
+        host="https://api.fireworks.ai",
+    ),
+    "together": Api(
+        "",
+        "/v1/chat/completions",
+        url_variable="TOGETHER_BASE_URL",
+        key_variable="TOGETHER_API_KEY",
+        host="https://api.together.ai",
+    ),
+    "perplexity": Api(
+        "",
+        "/chat/completions",
+        url_variable="PERPLEXITY_BASE_URL",
+        key_variable="PERPLEXITY_API_KEY",
+        host="https://api.perplexity.ai",
+    ),
+    "sambanova": CHAT._replace(
+        url_variable="SAMBA_NOVA_BASE_URL",
+        key_variable="SAMBANOVA_API_KEY",
+        host="https://api.sambanova.ai",
+    ),
+    "databricks": Api(
+        "",
+        "/serving-endpoints/chat/completions",
+        url_variable="DATABRICKS_HOST",
+        key_variable="DATABRICKS_TOKEN",
+    ),
+    "watsonx": Api(
+        "",
+        "/ml/v1/text/chat",
+        "/ml/v1/text/chat_stream",
+        flag=False,
+        url_variable="WATSONX_URL",
+        key_variable="WATSONX_TOKEN",
+        query={"version": "2024-10-10"},
+        model_key="model_id",
+    ),
+    "anthropic-bedrock": Api(
+        "",
+        f"/model/{QUOTED}/invoke",
+        f"/model/{QUOTED}/invoke-with-response-stream",
+        content_type="application/vnd.amazon.eventstream",
+        flag=False,
+        url_variable="ANTHROPIC_BEDROCK_BASE_URL",
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        host="https://bedrock-runtime.eu-central-1.amazonaws.com",
+    ),
     "open-responses": Api("/v1", "/v1/responses"),
     "copilot": Api("", "/responses", host="https://api.githubcopilot.com"),
     "copilot-responses": Api("", "/responses"),

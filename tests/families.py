@@ -10,7 +10,8 @@ from dragoman.dialects.openai_responses import OpenAIResponses
 
 def family(kind: type, *without: str) -> tuple[str, ...]:
     """The names of the dialects of a class, less those that are named."""
-    names = (name for name in dialects.names() if isinstance(dialects.get(name), kind))
+    apis = (name for name in dialects.names() if not dialects.get(name).lines)
+    names = (name for name in apis if isinstance(dialects.get(name), kind))
     return tuple(name for name in names if name not in without)
 
 

@@ -76,7 +76,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
         "model modelId modelVersion model_name",
-        "is_error isError status error",
+        "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
         "title name document_title filename displayName",
@@ -180,6 +180,10 @@ FAILED: tuple[frozenset[str], ...] = tuple(
     )
 )
 
+# That a model reasons, and that it does not.
+ON = ("enabled", "adaptive", "on", "auto", "think", "thinking", "reasoning", "enable_thinking")
+OFF = ("disabled", "none", "off", "thinkingBudget", "think", "enabled", "enable_thinking")
+
 # What a number or a boolean says, where others have a word for it or say the opposite.
 SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("type", "enabled"): (
@@ -192,12 +196,14 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         "reasoning_effort",
         "thinking_token_budget",
         "reasoning_budget_tokens",
+        "enable_thinking",
+        "enabled",
     ),
-    ("type", "disabled"): ("thinkingBudget", "think", "reasoning"),
-    ("type", "adaptive"): ("thinkingBudget",),
-    ("think", False): ("disabled", "none", "off", "thinkingBudget", "enabled", "exclude"),
-    ("think", True): ("enabled", "adaptive", "on", "auto"),
-    ("thinkingBudget", -1): ("adaptive", "auto", "on", "dynamic"),
+    ("type", "disabled"): ("thinkingBudget", "think", "reasoning", "enable_thinking", "enabled"),
+    ("type", "adaptive"): ("thinkingBudget", "enable_thinking", "enabled"),
+    ("think", False): (*OFF, "exclude"),
+    ("think", True): ON,
+    ("thinkingBudget", -1): (*ON, "dynamic"),
     ("includeThoughts", False): ("include_reasoning", "exclude", "omitted", "hidden", "display"),
     ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
     ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
@@ -206,22 +212,28 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
-    ("thinkingBudget", 0): ("disabled", "none", "off", "think", "enabled"),
+    ("thinkingBudget", 0): OFF,
     ("is_error", True): ("error", "error-text", "error-json"),
+    ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
     ("isError", True): ("error", "error-text", "error-json", "is_error"),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
     ("strict", True): ("strict_tools",),
     ("status", "error"): ("isError", "is_error"),
-    ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
+    # all documents may be cited; and whether a model reasons
+    ("enabled", True): ("documents", "document", "citable", *ON),
+    ("enabled", False): OFF,
+    ("enable_thinking", True): ON,
+    ("enable_thinking", False): OFF,
+    ("disable_reasoning", True): OFF,
     ("nullable", True): ("null",),
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
     ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
-    ("reasoning_effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
-    ("effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
+    ("reasoning_effort", "none"): OFF,
+    ("effort", "none"): OFF,
     ("streaming", True): ("stream",),
     ("stream", True): ("streaming",),
 }
@@ -247,6 +259,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
 )
@@ -258,10 +271,12 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "outcome": ("success",),
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
         *("SystemMessage", "ToolMessage"),
+        *("reasoning-text-1", "reasoning-text-2"),  # MiniMax numbers the parts of its reasoning
     ),
     "is_error": (False,),
     "isError": (False,),
@@ -290,11 +305,14 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "state": ("done",),
     "thought": (True, False),  # what others say by the type of the block
     "include_usage": (True,),  # what others always do
+    "anthropic_version": ("bedrock-2023-05-31", "vertex-2023-10-16"),  # the API says it itself
+    "partial": (True, False),
     "prefix": (True, False),  # what others say by ending in a turn of the assistant
     "continue_final_message": (True, False),
     "add_generation_prompt": (True, False),
     "thinkingLevel": ("THINKING_LEVEL_UNSPECIFIED",),
-    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown"),
+    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown")
+    + ("MiniMax-response-v1",),
 }
 # The words of a mark that stands for what others have a field for: see tool_errors.py and turns.py.
 MARKS = re.compile(
@@ -339,7 +357,7 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
-        "tool_result.error": "is_error isError status error",
+        "tool_result.error": "is_error isError status error outcome",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
@@ -444,7 +462,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
                 yield Leaf((*path, key, ""), key, True)
             yield from walk(item, (*path, key), free or key in FREE, kind)
     elif isinstance(value, list):
-        for index, item in enumerate(value):
+        for index, item in enumerate(numbered_once(value)):
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
@@ -462,6 +480,24 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
     rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
     return {**message, "tool_calls": own, "additional_kwargs": rest}
+
+
+def numbered_once(parts: list[Any]) -> list[Any]:
+    """Parts without the id that they share with the reasoning before them: they are one item."""
+    out: list[Any] = []
+    last: Any = None
+    for part in parts:
+        thought = isinstance(part, dict) and "id" in part
+        thought = thought and "reasoning" in (part.get("type"), KINDS.get(part.get("part_kind")))
+        if thought and part["id"] == last:
+            part = {key: value for key, value in part.items() if key != "id"}
+        else:
+            last = part["id"] if thought else None
+        out.append(part)
+    return out
+
+
+KINDS = {"thinking": "reasoning"}
 
 
 def once(message: dict[str, Any]) -> dict[str, Any]:
@@ -801,6 +837,11 @@ def parent(pointer: str) -> str:
 def covers(loss: Any, below: list[str]) -> bool:
     """Whether a loss speaks of a leaf below its pointer, by the keys on the way to it."""
     code = loss.what
+    if code == "session.line":  # which names the keys that are lost, unless the line is
+        named = re.match("only [a-z-]+ knows (?!a line)(.*)", loss.why)
+        path = "/".join(below)
+        names = named[1].split(", ") if named else [""]
+        return any(f"{path}/".startswith(f"{name}/".lstrip("/")) for name in names)
     if code in OWN:
         return below[-1] in COVERS[code] and (len(below) == 1 or below[0] in BOXES)
     if code == "tool.kind":  # what a grammar is, and nothing that stands beside it

@@ -242,6 +242,8 @@ def reports(loss: Any, pointer: str) -> bool:
         return True
     if not pointer.startswith(loss.path + "/"):
         return False
+    if loss.what == "session.line":
+        return leaves.covers(loss, pointer[len(loss.path) + 1 :].split("/"))
     if loss.what in RETOLD and loss.kind != "invented":
         return True
     return loss.kind == "dropped" and loss.what in WHOLE

@@ -8,7 +8,7 @@ import pytest
 
 import kept
 from kept import Case
-from mutants.__main__ import CORE, core, equivalents, name_of
+from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, measured, name_of
 from mutants.checks import Reach, kept_check
 from mutants.judging import Judge, Map
 from mutants.mutating import Module, function_code
@@ -145,3 +145,21 @@ def test_smaller_documents_keep_their_types() -> None:
     assert {"a": [1], "c": "short"} in made
     assert {"a": [1, {"b": "x"}], "c": "short"} in made
     assert all(isinstance(each.get("a", []), list) for each in made)
+
+
+def test_the_table_of_what_was_measured() -> None:
+    row = Row("tools/pairing.py", 67, 18, 1, [], 0, 0)
+    head = "# Title\n\n| file | mutants |\n| --- | --- |\n"
+    old = "| `capsule/names.py` | 62 | 20 | 31 | 0 | 0 % |\n"
+    new = "| `tools/pairing.py` | 67 | 18 | 47 | 0 | 0 % |\n"
+    assert measured(head + old, [row], 47) == head + old + new
+    stale = "| `tools/pairing.py` | 60 | 20 | 1 | 5 | 25 % |\n"
+    assert measured(head + stale, [row], 47) == head + new
+
+
+def test_what_was_measured_are_files_of_the_core() -> None:
+    names = {f"`{path.relative_to(CORE).as_posix()}`" for path in core()}
+    rows = [line.split("|") for line in MEASURED.read_text("utf-8").splitlines() if "`" in line]
+    found = {row[1].strip() for row in rows if len(row) == 8}
+    assert found
+    assert found <= names

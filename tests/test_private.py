@@ -41,7 +41,7 @@ def requests(dialect: str) -> Iterator[Any]:
         plain = convert(PLAIN, source="openai-chat", target=dialect).to_json()
     except DragomanError:  # it has no requests, or none of this kind
         return
-    if not isinstance(json.loads(plain), dict):
+    if dialects.get(dialect).lines or not isinstance(json.loads(plain), dict):
         return
     for value in VALUES:
         for place in PLACES:

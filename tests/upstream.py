@@ -192,6 +192,8 @@ class Upstream:
             self.problems.append(f"nothing is at {seen.path}")
             return
         judge = next((name for name, kin in JUDGES.items() if seen.dialect in kin), seen.dialect)
+        if seen.dialect == "watsonx":  # whose model has another name
+            judge = seen.dialect
         if judge in sdk.TYPES or judge == "bedrock-converse":
             named = {"model": "m"} if seen.dialect == "azure-openai" else {}  # the path names it
             self.problems += sdk.problems(judge, "request", named | seen.document)

@@ -7,6 +7,7 @@ and a pure function cannot know (a time, a new id) is an argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from .core.surrogates import Whole
 from .core.walk import below
 from .dialect import Dialect, Facet
 from .errors import Malformed, Undetected, Unsupported
-from .ledger import Ledger, Restored
+from .ledger import Ledger, Loss, Restored
 from .model import (
     Failure,
     History,
@@ -98,13 +99,17 @@ def convert(
     writer = dialects.get(target)
     tree = read_for(writer, value, reader, facet, model)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
-    later = None  # whether a key stands twice is seen when somebody asks for the losses,
-    if doc.__class__ is bytes and halves is None and fail_on == ():
-        later = (doc, value, writer.name)
+    if doc.__class__ is bytes and halves is None and fail_on == () and capsule is None:
         # Nobody looks into what was written: bytes came, and bytes are wanted.
-        log.embeds = not (carry or capsule or reader.name == writer.name or writer.keeps_source)
-    else:  # or now, where it may be refused, or the bytes may change
-        duplicates.note(doc, value, log)
+        log.embeds = not (carry or reader.name == writer.name or writer.keeps_source)
+        document, carried = writer.write(tree, log), None
+        if carry:
+            carried = capsules.make(
+                value, document, reader, writer, facet, tree, log.models, key=key
+            )
+        later = partial(_losses, doc, value, reader, log)
+        return Result(document, (), carried, later=later, embeds=log.embedded, lines=writer.lines)
+    duplicates.note(doc, value, log)
     if capsule is not None:
         capsules.check(capsule, writer, facet, key, capsule_limit)
         asked, tree = tree, capsules.named(capsule, tree, writer)
@@ -124,15 +129,22 @@ def convert(
     carried = None
     if carry:
         carried = capsules.make(value, document, reader, writer, facet, tree, log.models, key=key)
-    if log.losses:
-        place_losses(log, reader, value)
-    if fail_on != ():
-        log.enforce(fail_on)
-    losses, restored = tuple(log.losses), tuple(log.restored)
+    place_losses(log, reader, value)
+    log.enforce(fail_on)
     return Result(
-        document, losses, carried, None, restored,
-        read=later, embeds=log.embedded, lines=writer.lines,
-    )  # fmt: skip
+        document,
+        tuple(log.losses),
+        carried,
+        None,
+        tuple(log.restored),
+        lines=writer.lines,
+    )
+
+
+def _losses(doc: bytes, value: Json, reader: Dialect, log: Ledger) -> tuple[Loss, ...]:
+    """The losses of a conversion, with the keys that stand twice in what was read."""
+    place_losses(log, reader, value)
+    return (*duplicates.losses(doc, value, log.target), *log.losses)
 
 
 def read_for(writer: Dialect, value: Json, reader: Dialect, facet: str, model: str | None) -> Tree:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from . import dialects
 from .core import lines
 from .core.reading import LIMIT, UNREADABLE, decode, is_longer, load
@@ -140,7 +142,7 @@ def detect_stream(data: bytes) -> Guess | None:
     kind = BEGINNINGS.get(data.lstrip()[:1], "sse")
     speakers = _streamers(kind)
     if kind == "eventstream" and speakers:
-        return Guess(speakers[0].name, "stream", 0.95, ("binary frames, as Amazon sends them",))
+        return _of_amazon(data, speakers)
     frames = framer(kind)
     first: dict[str, Json] | None = None
     for _, frame in [*frames.feed(data), *frames.close()][:FRAMES]:
@@ -158,6 +160,21 @@ def detect_stream(data: bytes) -> Guess | None:
                 if key in doc and sign is None:
                     return Guess(speaker.name, "stream", 0.9, (f"a frame with the key {key!r}",))
     return None if first is None else _by_error(first, kind)
+
+
+def _of_amazon(data: bytes, speakers: list[Dialect]) -> Guess:
+    """Whose binary frames these are: of the one whose sign the first has, or that has none."""
+    from .streams.framing import framer
+
+    why = "binary frames, as Amazon sends them"
+    with suppress(Malformed, IndexError, *UNREADABLE):
+        doc = decode(framer("eventstream").feed(data)[0][1])
+        for speaker in speakers:
+            for key, _ in speaker.stream_signs:
+                if doc.__class__ is dict and key in doc:
+                    return Guess(speaker.name, "stream", 0.95, (why, f"a frame with {key!r}"))
+    usual = next((s for s in speakers if not s.stream_signs), speakers[-1])
+    return Guess(usual.name, "stream", 0.95, (why,))
 
 
 def _by_error(doc: dict[str, Json], kind: str) -> Guess | None:

@@ -228,12 +228,15 @@ class Dialect:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
         log.target = self.name
-        if tree.original is not None and self.is_same(tree.dialect):
+        same = tree.dialect == self.name
+        if same and tree.original is not None:
             return source.write(self, tree, _FACET_OF[type(tree)], log)
         if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
-            if not self.is_same(tree.dialect):
+            if same:
+                tree = spell(tree, self, log)
+            else:
                 if isinstance(tree, Request):
                     self.judge_model(tree, log)
                     texts = plain_texts(tree.messages, self) if self.writes is None else None
@@ -243,8 +246,6 @@ class Dialect:
                         tree = self.pair_up(tree, log)
                 if self.lowers:
                     tree = lower(tree, self, log)
-            else:
-                tree = spell(tree, self, log)
             if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None
@@ -362,6 +363,8 @@ class Dialect:
         object inside such an object is named by a mapping: ``{"custom": {"name": (), "format":
         {"type": ()}}}``.
         """
+        if not (partly or spelling) and taken.__class__ is frozenset and taken.issuperset(doc):
+            return None  # as usual
         fields, parts = self._rest(doc, taken, partly)
         if fields or spelling:
             return Extras(self.name, fields, spelling or NOTHING, parts)
@@ -371,8 +374,6 @@ class Dialect:
         self, doc: dict[str, Json], taken: Iterable[str], partly: Mapping[str, Iterable[str]]
     ) -> tuple[dict[str, Json], tuple[str, ...]]:
         """The fields that were not taken, and which of them are what is left of an object."""
-        if not partly and taken.__class__ is frozenset and taken.issuperset(doc):
-            return NOTHING, ()  # as usual
         fields: dict[str, Json] = {}
         parts: tuple[str, ...] = ()
         for key, value in doc.items():
@@ -416,9 +417,11 @@ class Dialect:
 
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
-        if extras is not None and not self.is_same(extras.dialect):
-            lose_fields(extras, at, log)
-            self.lose_signature(extras, at, log)
+        if extras is not None and extras.dialect != self.name:
+            if extras.fields:
+                log.later(lose_fields, extras, at)
+            if extras.signature is not None:
+                self.lose_signature(extras, at, log)
 
     def omit(self, block: Block, log: Ledger) -> None:
         """Report a block that is dropped as a whole, as there is no form for it."""

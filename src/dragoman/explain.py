@@ -43,6 +43,16 @@ ADVICE: dict[str, tuple[str, str]] = {
         "version; its meaning in another dialect cannot be guessed.",
         "If the target has a field with the same meaning, set it there. " + _CAPSULE,
     ),
+    "session.line": (
+        "A session file has more than the conversation: ids, times, folders, what its program "
+        "shows, other branches. Another program has its own; a new file gets new ones.",
+        "Nothing, if the conversation is what matters; the original file is not changed. "
+        + _CAPSULE,
+    ),
+    "system": (
+        "An agent has a system prompt of its own, and its session files store none.",
+        "Put what matters of it into the agent's own instructions, e.g. CLAUDE.md.",
+    ),
     "raw": (
         "The conversation has a kind of block that exists only in its own dialect.",
         "Remove it, or describe it as text if the model should know about it. " + _CAPSULE,

@@ -20,6 +20,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 CODES: dict[str, str] = {
     "document.key": "a duplicate key in an object",
     "extras": "a field that only the source dialect knows",
+    "session.line": "what stands in a line of a stored session beside the conversation",
+    "system": "a system prompt, where the agent has its own",
     "raw": "a block that only the source dialect knows",
     "message.boundary": "where a message ends and the next begins",
     "message.position": "the place of a message in the conversation",
@@ -205,7 +207,10 @@ class Ledger(Struct, eq=False):
     """what is known of the models that a request may go to"""
     target: str = ""
     """the dialect that is written; ``Dialect.write`` sets it, and each loss has it"""
-    losses: list[Loss] = []
+    entries: list[Any] = []
+    """the losses, or how to tell of them: see ``losses`` and ``later``"""
+    owes: bool = False
+    """whether there are such among them"""
     tool_names: dict[str, tuple[str | None, str]] = {}
     """written name of a tool -> its (namespace, name) in the source, where they differ"""
     taken: Container[str] = ()
@@ -227,6 +232,36 @@ class Ledger(Struct, eq=False):
     texts: list[tuple[str, str]] = []
     """who says what, where a conversation is plain texts"""
 
+    @property
+    def losses(self) -> list[Loss]:
+        """All losses so far, in the order in which they happened."""
+        if self.owes:
+            self._tell()
+        return self.entries
+
+    @losses.setter
+    def losses(self, losses: list[Loss]) -> None:
+        self.entries, self.owes = losses, False
+
+    def later(self, tell: Callable[..., None], *about: Any) -> None:
+        """Losses that ``tell(*about, ledger)`` notes when somebody asks for them.
+
+        They stand where they would stand now. What is told about must not change until then.
+        """
+        self.entries.append((tell, about))
+        self.owes = True
+
+    def _tell(self) -> None:
+        owed, told = self.entries[:], self.entries
+        told.clear()
+        self.owes = False
+        for entry in owed:
+            if entry.__class__ is tuple:
+                tell, about = entry
+                tell(*about, self)
+            else:
+                told.append(entry)
+
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""
         ledger = Ledger(self.now, self.ids, self.models, self.target)
@@ -236,23 +271,23 @@ class Ledger(Struct, eq=False):
 
     def dropped(self, what: str, path: str, why: str) -> None:
         """Not written: the target does not support it."""
-        self.losses.append(Loss("dropped", what, path, why, self.target))
+        self.entries.append(Loss("dropped", what, path, why, self.target))
 
     def approximated(self, what: str, path: str, why: str) -> None:
         """Written with less precision."""
-        self.losses.append(Loss("approximated", what, path, why, self.target))
+        self.entries.append(Loss("approximated", what, path, why, self.target))
 
     def invented(self, what: str, path: str, why: str) -> None:
         """Required by the target and absent from the source."""
-        self.losses.append(Loss("invented", what, path, why, self.target))
+        self.entries.append(Loss("invented", what, path, why, self.target))
 
     def moved(self, what: str, path: str, why: str) -> None:
         """Written whole, at another place."""
-        self.losses.append(Loss("moved", what, path, why, self.target))
+        self.entries.append(Loss("moved", what, path, why, self.target))
 
     def renamed(self, what: str, path: str, why: str) -> None:
         """Written differently with the same meaning; a capsule restores it."""
-        self.losses.append(Loss("renamed", what, path, why, self.target))
+        self.entries.append(Loss("renamed", what, path, why, self.target))
 
     def enforce(self, fail_on: Iterable[str]) -> None:
         """Raise ``Lossy`` if a loss has a forbidden kind or code."""

@@ -88,7 +88,8 @@ class Extras(Leaf, frozen=True):
     document is copied from the document itself (``core.source``). ``inner`` names the fields
     that are what is left of an object, so that a loss is one of its keys and not the whole of it.
     ``signature`` is what the provider signed of the node itself, a call or a text, and wants back
-    with it.
+    with it. ``records``: the fields are lines of a stored session by their numbers, what is
+    lost of a line is one loss, and ``spelling`` has the reasons of some.
     """
 
     dialect: str
@@ -96,6 +97,7 @@ class Extras(Leaf, frozen=True):
     spelling: dict[str, Json] = {}
     inner: tuple[str, ...] = ()
     signature: Signature | None = None
+    records: bool = False
 
 
 class Node(Leaf, frozen=True, kw_only=True):

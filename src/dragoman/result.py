@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .core import lines as json_lines
@@ -17,9 +17,8 @@ class Result:
     ``document`` may hold parts as JSON text (``msgspec.Raw``), where it ``embeds`` them; they are
     parsed when somebody asks for it. ``status`` is the HTTP status that goes with the reply of an
     ``Exchange``. ``restored`` lists every place that came from a capsule, which is untrusted
-    without a key. ``read`` is the source, bytes and their value, and the target: duplicate keys are
-    looked for only when ``losses`` is read, and until then it is kept. ``lines``: the document is
-    a file of JSON lines.
+    without a key. ``later`` gives the losses when they are asked for: to look for keys that stand
+    twice takes time, and so do reasons. ``lines``: the document is a file of JSON lines.
 
     A result unpacks into the two that most callers want:
 
@@ -29,7 +28,7 @@ class Result:
     """
 
     __slots__ = (
-        "_embeds", "_lines", "_losses", "_read", "_written", "capsule", "restored", "status",
+        "_embeds", "_later", "_lines", "_losses", "_written", "capsule", "restored", "status",
     )  # fmt: skip
 
     def __init__(
@@ -40,7 +39,7 @@ class Result:
         status: int | None = None,
         restored: tuple[Restored, ...] = (),
         *,
-        read: tuple[bytes, Json, str] | None = None,
+        later: Callable[[], tuple[Loss, ...]] | None = None,
         embeds: bool = False,
         lines: bool = False,
     ) -> None:
@@ -48,7 +47,7 @@ class Result:
         self._embeds = embeds
         self._lines = lines
         self._losses = losses
-        self._read = read
+        self._later = later
         self.capsule = capsule
         self.status = status
         self.restored = restored
@@ -67,11 +66,9 @@ class Result:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Every deviation, in the order in which they happened."""
-        if self._read is not None:
-            from .core import duplicates  # needed only here
-
-            read, self._read = self._read, None
-            self._losses = (*duplicates.losses(*read), *self._losses)
+        if self._later is not None:
+            later, self._later = self._later, None
+            self._losses = (*later(), *self._losses)
         return self._losses
 
     def __iter__(self) -> Iterator[Any]:

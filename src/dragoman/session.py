@@ -166,6 +166,7 @@ class Session:
         if isinstance(doc, bytearray | memoryview):
             doc = bytes(doc)
         plain = doc.__class__ is not bytes or self._capsules["carry"] or capsule is not None
+        plain = plain or self._writer.lines or (self._source is not None and self._source.lines)
         turn = None if plain else self.turn(doc)
         if turn is None:
             return self._plain(doc, capsule)
@@ -271,7 +272,7 @@ def own(dialect: Dialect) -> Dialect:
 class Again(Result):
     """A result whose document is parsed when somebody asks for it, so that it is theirs."""
 
-    __slots__ = ("_data", "_document", "_later")
+    __slots__ = ("_data", "_document")
 
     def __init__(
         self,
@@ -280,8 +281,8 @@ class Again(Result):
         later: Callable[[], tuple[Loss, ...]] | None = None,
     ) -> None:
         self._document: Json = None
-        super().__init__(None, losses)
-        self._data, self._later = data, later
+        super().__init__(None, losses, later=later)
+        self._data = data
 
     @property
     def document(self) -> Json:
@@ -292,14 +293,6 @@ class Again(Result):
     @document.setter
     def document(self, value: Json) -> None:
         self._document = value
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Every deviation, in the order in which they happened."""
-        if self._later is not None:
-            later, self._later = self._later, None
-            self._losses = (*later(), *self._losses)
-        return self._losses
 
     def to_json(self) -> bytes:
         """The document as compact JSON."""

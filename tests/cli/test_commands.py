@@ -26,13 +26,19 @@ PAGES = [
 ]  # fmt: skip
 
 
+VARIABLES = (
+    "COLUMNS", "NO_COLOR", "FORCE_COLOR", "DRAGOMAN_DEBUG", "CODEX_HOME", "CLAUDE_CONFIG_DIR",
+)  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: Any) -> Path:
     """A folder with the files of the transcripts, and nothing of this machine around it."""
     furnish(tmp_path)
     monkeypatch.chdir(tmp_path)
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "DRAGOMAN_DEBUG"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "home")
     return tmp_path
 
 
@@ -95,6 +101,7 @@ def accept(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             furnish(Path(folder))
             os.chdir(folder)
+            os.environ["HOME"] = "home"
             text = page.read_text("utf-8")
             new = redraw(text)
             if new != text:

@@ -179,7 +179,7 @@ def test_messages_with_parents_are_a_tree() -> None:
 def test_the_command_line_reads_an_archive(tmp_path: Path) -> None:
     file = tmp_path / "export.zip"
     file.write_bytes(zipped([CLAUDE, {"chat_messages": []}, CLAUDE]))
-    out, printed, code = dragoman(["convert", "-t", "chat", str(file), "-o", f"{tmp_path}/out/"])
+    _, printed, code = dragoman(["convert", "-t", "chat", str(file), "-o", f"{tmp_path}/out/"])
     assert code == 4
     assert "no messages in this conversation" in printed
     assert "/conversations.json/1" in printed

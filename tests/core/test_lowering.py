@@ -309,6 +309,7 @@ WRITERS_OWN = {
     "text.citations": {"cohere"},  # whether a source is told in full depends on its form
     # how many marks there are is known when all are written; some models have none
     "cache": {
+        "pydantic-ai",
         "anthropic-messages",
         "bedrock-converse",
         "openai-chat",
@@ -326,6 +327,7 @@ WRITERS_OWN = {
         "functiongemma",
         "functiongemma-nobos",
         "gemini",
+        "qwen-code",
         "ollama",
         "openai-responses",
         "open-responses",

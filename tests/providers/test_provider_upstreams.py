@@ -35,6 +35,7 @@ from talks import EXPECTED, QUESTION, heard, replies, request_of, written
 from upstream import Raw, Say, Seen, Tell, Upstream, awkward
 
 NO_API = {
+    "anthropic-vertex": "the platform vertex of anthropic-messages",
     "functiongemma": "a prompt format",
     "functiongemma-nobos": "a prompt format",
     "functiongemma-teaching": "a prompt format",
@@ -43,6 +44,7 @@ NO_API = {
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
+    "pydantic-ai": "a framework's messages",
     "router-responses": "a client's shape",
     "vercel-core": "a client's shape",
     "vercel-model": "a client's shape",
@@ -50,6 +52,7 @@ NO_API = {
     "vercel-model-v6": "a client's shape",
     "vercel-ui": "a client's shape",
     "xzatoma": "a client's shape",
+    **{name: "a file of an agent" for name in dialects.names() if dialects.get(name).lines},
 }
 apis = pytest.mark.parametrize("name", APIS)
 
@@ -86,8 +89,7 @@ def provider(upstream: Upstream, name: str, **options: Any) -> Provider:
 def hold(seen: Seen, api: Api, *, stream: bool) -> None:
     """A request against what the reference says."""
     assert seen.path == ((api.stream_path if stream else None) or api.path)
-    version = {"api-version": "2024-10-21"} if api.header == "api-key" else {}
-    assert seen.query == {**version, **(api.stream_query if stream else {})}
+    assert seen.query == {**api.query, **(api.stream_query if stream else {})}
     assert seen.headers[api.header] == api.credential
     others = {"authorization", "x-api-key", "api-key", "x-goog-api-key"} - {api.header}
     assert others.isdisjoint(seen.headers)
@@ -97,7 +99,7 @@ def hold(seen: Seen, api: Api, *, stream: bool) -> None:
     if api.names_model:
         assert {"model", "modelId"}.isdisjoint(seen.document)
     else:
-        assert seen.document["model"] == MODEL
+        assert seen.document[api.model_key] == MODEL
     assert bool(seen.document.get("stream")) is (stream and api.flag)
     assert heard(seen.document, seen.dialect) == [QUESTION]
 

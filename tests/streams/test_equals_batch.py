@@ -332,6 +332,7 @@ QUIET: dict[tuple[str, str], str] = {
     ("reasoning", "azure-openai"): NONE,
     ("reasoning", "openai-chat"): NONE,
     ("reasoning", "icontent-design"): NONE,
+    ("reasoning", "perplexity"): NONE,
     ("signatures", "copilot"): OWN,
     ("signatures", "gemini"): OWN,
     ("signatures", "mistral"): OWN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from base64 import b64decode
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,13 @@ MARK = re.compile(rb"(?:THOUGHT|WORD|ARGUMENT)[0-9]+;")
 def frames_of(data: bytes, dialect: str) -> list[Frame]:
     frames = framer(dialects.get(dialect).framing)
     return [*frames.feed(data), *frames.close()]
+
+
+def read_aloud(data: bytes, dialect: str) -> bytes:
+    """What is written, without the base64 in which one dialect wraps each event."""
+    if dialect != "anthropic-bedrock":
+        return data
+    return b"".join(b64decode(json.loads(frame)["bytes"]) for _, frame in frames_of(data, dialect))
 
 
 def written(frame: Frame, dialect: str) -> bytes:
@@ -63,7 +71,7 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
     return tuple(written(frame, dialect) for frame in frames_of(data, dialect))
 
 
-THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
+THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design", "perplexity")
 """Where there is no place for reasoning."""
 NAMED_LAST = ("copilot-responses",)
 """Where the last event alone has a place for model, id and date."""
@@ -81,12 +89,12 @@ def test_each_piece_is_said_on_the_feed_that_brings_it(
     heard: set[bytes] = set()
     due: set[bytes] = set()
     for data in bit_by_bit(source):
-        new = set(MARK.findall(data)) - heard
+        new = set(MARK.findall(read_aloud(data, source))) - heard
         heard |= new
         if target in THOUGHTLESS and target != source:
             new = {mark for mark in new if not mark.startswith(b"THOUGHT")}  # no place for them
         due |= new
-        due -= set(MARK.findall(transcoder.feed(data)))
+        due -= set(MARK.findall(read_aloud(transcoder.feed(data), target)))
         if (
             target in WHOLE
         ):  # a call is written when it ends, at the latest when the next one begins

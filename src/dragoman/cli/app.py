@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "migrate": "Convert stored conversations in place, file by file, whole folders of them.",
     "collect": "Collect a stream into the response that it contains.",
     "decompose": "Write a response as a stream.",
+    "sessions": "List the sessions that agents have stored on this machine, the newest first.",
+    "move": "Write a session of an agent as a new one of another agent.",
     "serve": "Serve any client with any model: a gateway between dialects.",
     "formats": "List the dialects; with -f and -t, what is lost between these two.",
     "models": "List facts about models; with NAMEs, the facts of these models and their sources.",

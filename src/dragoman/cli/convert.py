@@ -17,7 +17,7 @@ from ..convert import convert as convert_document
 from ..core.models import Models
 from ..core.reading import encode
 from ..core.surrogates import parse_exactly
-from ..errors import Malformed
+from ..errors import Malformed, MissingExtra
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json
 from ..result import Result
@@ -270,7 +270,8 @@ class Conversion:
         data = reading.all()
         reading.ahead = [data]
         whole = None
-        with contextlib.suppress(Malformed):  # which is written when it is read
+        # What is wrong with it is written when it is read.
+        with contextlib.suppress(Malformed, MissingExtra):
             whole = containers.read(data, reading.input.name, limit())
         if whole is None or not whole.kind.is_rewritten:
             return None

@@ -10,6 +10,7 @@ import codecs
 import glob
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ CONTAINERS = (".yaml", ".yml", ".flow", ".flows", ".mitm", ".parquet", ".arrow",
 KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har", *CONTAINERS)
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
+SESSION = re.compile(r"[a-z][a-z-]*:\w[\w-]*")
 CHUNK = 64 * 1024
 LIMIT = 256 * 1024 * 1024
 """How many bytes one document, line, frame or collected stream may have, unless --max-size says."""
@@ -63,7 +65,7 @@ class Input:
         self.base = base
         """The folder that it was found in, if the folder was named and not the file."""
         self.file: io.RawIOBase | None = None
-        self.path = None if path == "-" else Path(path)
+        self.path = None if path == "-" else Path(session_file(path) or path)
         self.name = "stdin" if path == "-" else path
         self.taken = 0
         """How many bytes of the file have been read; for the progress."""
@@ -225,6 +227,15 @@ class Document:
         if self.place is str:
             return (*self.notes, *losses)
         return (*self.notes, *(replace(loss, path=self.place(loss.path)) for loss in losses))
+
+
+def session_file(path: str) -> str | None:
+    """The file of a session that is named by its agent, e.g. ``codex:latest``."""
+    if not SESSION.fullmatch(path) or os.path.lexists(path):
+        return None
+    from ..sessions import find, is_reference
+
+    return str(find(path, os.environ).path) if is_reference(path) else None
 
 
 def expand(paths: Iterable[str]) -> list[Input]:

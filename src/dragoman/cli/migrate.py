@@ -309,7 +309,8 @@ class Migration:
     def read(self, input: Input) -> tuple[bytes, str]:
         with Reading(input) as reading:
             if reading.form not in FORMS:
-                raise Nothing("migrate does not support streams", USAGE, where=input.name)
+                what = "streams" if reading.form == "stream" else "containers"
+                raise Nothing(f"migrate does not support {what}", USAGE, where=input.name)
             return reading.all(), reading.form
 
     def sum_up(self) -> None:

@@ -277,6 +277,10 @@ def ledger_options(function: F) -> F:
         metavar="FILE",
         help="Write the ledger as JSON; .jsonl: one line per document.",
     )(function)
+    return fail_on_option(function)
+
+
+def fail_on_option(function: F) -> F:
     return click.option(
         "--fail-on",
         type=LOSSES,

@@ -176,6 +176,8 @@ def fields(node: Node) -> tuple[Fact, ...]:
     extras = node.extras
     if extras is None:
         return ()
+    if extras.records:
+        return (("", many(len(extras.fields), "line")),)
     signed = known([("signature", signer(extras.signature))])
     return (*((k, brief(v)) for k, v in extras.fields.items()), *signed)
 

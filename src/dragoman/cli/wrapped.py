@@ -15,10 +15,10 @@ from .. import containers
 from ..core import duplicates
 from ..core.reading import UNREADABLE, decode, encode, escape
 from ..core.surrogates import parse_exactly
-from ..errors import DragomanError, Malformed
+from ..errors import DragomanError, Malformed, MissingExtra
 from ..ledger import Loss
 from ..model import Json
-from .faults import MALFORMED, USAGE, Fault
+from .faults import IO, MALFORMED, USAGE, Fault
 from .inputs import Document, Hint, Nothing, limit
 
 
@@ -72,7 +72,14 @@ def unpacked(document: Document, view: View) -> Iterator[Document]:
     coding = containers.coding_of(document.data, name)
     if coding is None:
         raise Fault("not a container that dragoman knows", MALFORMED, where=document.name)
-    value = containers.load(document.data, coding, limit())
+    if coding == "yaml" and not view.at and b"interactions" not in document.data:
+        raise Nothing("no cassette in this YAML", USAGE, where=document.name)
+    try:
+        value = containers.load(document.data, coding, limit())
+    except MissingExtra as problem:
+        if document.input.base is None:
+            raise
+        raise Nothing(str(problem), IO, where=document.name) from None
     if view.at:
         for part in found(value, view.at, document.name):
             yield from opened(document, part, view)
@@ -91,7 +98,7 @@ def opened(document: Document, part: Part, view: View) -> Iterator[Document]:
         for record in kind.documents(value, limit()):
             count += 1
             yield from shown(document, record, part.at, view)
-        if not count:
+        if not count and document.line is None:  # a line of a trace may be no call
             what = f"no call of a model in this {kind.name} file"
             raise Nothing(what, USAGE, where=document.name)
     elif part.at:

@@ -1,4 +1,4 @@
-"""Exports of chats: conversations by their places, trees of messages as the path that is current."""
+"""Exports of chats: conversations by their places, trees of messages as their current path."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _reply(
     try:
         if not reply.data.strip():
             data = reply.data
-        elif not _wire.is_json(reply.data):
+        elif _wire.is_stream(reply):
             if reply.status >= 400:  # a page of a proxy
                 text = " ".join(reply.data.decode("utf-8", "replace").split())[:300]
                 data, found, status = _error(Failure("other", text), status, target, options)

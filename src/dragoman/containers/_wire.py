@@ -272,6 +272,13 @@ def is_json(data: bytes) -> bool:
     return True
 
 
+def is_stream(reply: Reply) -> bool:
+    """Whether a body is a stream: of events, of lines, or an array of documents, as Gemini's."""
+    if not is_json(reply.data):
+        return True
+    return reply.status < 400 and reply.data.lstrip().startswith(b"[")
+
+
 def twice_in(data: bytes, at: str) -> tuple[Loss, ...]:
     """What a text loses where it is taken for the JSON that it is: keys that stand in it twice."""
     try:
@@ -352,7 +359,9 @@ def reply_of(call: Call, dialect: str | None, limit: int | None = LIMIT) -> Docu
     reply = call.reply
     assert reply is not None
     place = reply.at.__add__
-    if not is_json(reply.data):
+    if is_stream(reply):
+        if reply.status >= 400 and detect_stream(reply.data) is None:
+            raise Malformed(f"a reply with the status {reply.status} that is not JSON", reply.at)
         if dialect is None:
             guess = detect_stream(reply.data)
             if guess is None:

@@ -17,7 +17,7 @@ class Polly(Har):
     name = "polly"
     title = "a cassette of Polly.JS"
     spec = "https://netflix.github.io/pollyjs/#/configuration?id=matchrequestsby"
-    signs = ((b"_recordingName", b'"entries"'),)
+    signs = ((b'"_recordingName"', b'"entries"'),)
     rank = 1
 
     def claims(self, value: Json) -> bool:

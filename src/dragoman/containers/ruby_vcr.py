@@ -23,7 +23,7 @@ class RubyVcr(Vcr):
     name = "ruby-vcr"
     title = "a cassette of VCR for Ruby"
     spec = "https://benoittgt.github.io/vcr/#/cassettes/cassette_format"
-    signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b"http_interactions",),)
+    signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b'"http_interactions"',),)
     holds_bytes = True
     key: ClassVar[str] = "http_interactions"
 

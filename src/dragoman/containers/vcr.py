@@ -31,7 +31,9 @@ class Vcr(Recording):
     title = "a cassette of vcrpy"
     spec = "https://vcrpy.readthedocs.io/"
     codings: ClassVar[tuple[Coding, ...]] = ("yaml", "json")
-    signs: ClassVar[tuple[tuple[bytes, ...], ...]] = ((b"interactions", b"request", b"response"),)
+    signs: ClassVar[tuple[tuple[bytes, ...], ...]] = (
+        (b'"interactions"', b'"request"', b'"response"'),
+    )
     rank = 1
     holds_bytes = False  # "use a different serializer (like the yaml serializer)"
     key: ClassVar[str] = "interactions"

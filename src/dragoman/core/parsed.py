@@ -35,6 +35,8 @@ from .reading import UNREADABLE, decode, load
 
 MARK = b'"\\u0000the known items\\u0000"'
 MARKED = "\0the known items\0"
+MOVING = 2
+"""How many messages at the end are compared for themselves: a moved cache mark changes one."""
 _slices = msgspec.json.Decoder(list[Raw]).decode
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _lists = msgspec.json.Decoder(list[list[Raw]]).decode
@@ -264,7 +266,7 @@ def walk(data: bytes, at: int, raws: Any) -> tuple[int, list[int]]:
 def agree(view: memoryview, data: bytes, begin: int, ends: list[int], moved: int) -> int:
     """How many messages are the same in both; each byte is looked at about once."""
     low, high, at = 0, len(ends), begin
-    step = high  # all of them, as a rule
+    step = max(1, high - MOVING)
     while low < high:
         end = ends[low + step - 1]
         # ``startswith`` of a view compares as memory; the views themselves are slow to compare.

@@ -79,7 +79,7 @@ class Printed:
                 head, pieces = b"{" + b",".join(pieces), [b"]"]
                 continue
             known = last.get(name)
-            if known is None or known[0] is not value:
+            if known is None or not (known[0] is value or alike(known[0], value)):
                 known = (value, encode(name) + b":" + encode(value))
             if value.__class__ in HEAVY:
                 fields[name] = known
@@ -105,6 +105,11 @@ def first(test: Any, one: list[Json], two: list[Json], start: int) -> int:
         if not test(one[place], two[place]):
             return place
     return min(len(one), len(two))
+
+
+def alike(one: Any, two: Any) -> bool:
+    """Whether two fields are objects with the very same parts, such as the same list of tools."""
+    return one.__class__ is two.__class__ is dict and same(one, two)
 
 
 def same(one: Any, two: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -169,13 +169,58 @@ def effort_of(budget: int) -> str:
 
 def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
     """Each field that only another dialect knows is lost; of an object taken in part, the rest."""
-    if extras is not None:
-        for key, value in extras.fields.items():
-            if key in extras.inner and value.__class__ is dict:
-                _lose_rest(value, key, f"{at}/{key}", extras, log)
+    if extras is None:
+        return
+    if extras.records:
+        lose_records(extras, at, log)
+        return
+    for key, value in extras.fields.items():
+        if key in extras.inner and value.__class__ is dict:
+            _lose_rest(value, key, f"{at}/{key}", extras, log)
+        else:
+            why = f"only {extras.dialect} knows {key}"
+            log.dropped("extras", f"{at}/{escape(key)}", why)
+
+
+def lose_records(extras: Extras, at: str, log: Ledger) -> None:
+    """What stands in the lines of a session beside the conversation: one loss for each line."""
+    parts = set(extras.inner)
+    for key, value in extras.fields.items():
+        if key in extras.spelling:
+            why = str(extras.spelling[key])
+        elif value.__class__ is dict:
+            if key in parts:
+                why = f"only {extras.dialect} knows {_named(value, key, parts)}"
             else:
-                why = f"only {extras.dialect} knows {key}"
-                log.dropped("extras", f"{at}/{escape(key)}", why)
+                kind = value.get("type")
+                named = f" of type {kind!r}" if kind.__class__ is str and len(kind) < 60 else ""
+                why = f"only {extras.dialect} knows a line{named}"
+        elif value == "":
+            continue  # an empty line says nothing
+        else:
+            number = int(key) + 1 if key.isdecimal() else key
+            why = f"line {number} is not a JSON object"
+        log.dropped("session.line", f"{at}/{key}", why)
+
+
+NAMED = 40
+"""How many keys of a line a loss names."""
+
+
+def _named(rest: dict[str, Json], at: str, parts: set[str]) -> str:
+    """The keys that are left of a line, and of the objects of it that were taken in part."""
+    names = list(_left(rest, at, "", parts))
+    short = [name for name in names if len(name) <= 80][:NAMED]
+    more = len(names) - len(short)
+    return ", ".join(short) + (f" and {more} more" if more else "")
+
+
+def _left(rest: dict[str, Json], at: str, before: str, parts: set[str]) -> Iterator[str]:
+    for key, value in rest.items():
+        if f"{at}/{key}" in parts and value.__class__ is dict:
+            yield from _left(value, f"{at}/{key}", f"{before}{escape(key)}/", parts)
+        else:
+            yield before + escape(key)
 
 
 def _lose_rest(rest: dict[str, Json], path: str, at: str, extras: Extras, log: Ledger) -> None:
@@ -192,7 +237,7 @@ def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
     if tree.type is None and tree.kind == "other":
         log.invented("error.type", tree.at, f"the error has no type; {word!r} is written")
     else:
-        why = f"the target has no type {tree.type or tree.kind!r}; {word!r} is written"
+        why = f"{log.target} has no error type {tree.type or tree.kind!r}; {word!r} is written"
         log.approximated("error.type", tree.at, why)
 
 

@@ -93,9 +93,10 @@ class Names(Struct, eq=False):
             self.made.add(given)
         if self.what == "tool.name":
             log.tool_names[given] = log.tool_names.get(name, (None, name))
-        why = f"{name!r} is not a legal identifier of the target; renamed to {given!r}"
+        target = log.target or "the target"
+        why = f"{name!r} is not a legal identifier in {target}; renamed to {given!r}"
         if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
-            why = "the user id is not legal in the target; its start and a digest of it are written"
+            why = f"the user id is not legal in {target}; its start and a digest of it are written"
         elif self.fits(name):
             why = f"{name!r} is already used; renamed to {given!r}"
         log.renamed(self.what, at, why)
@@ -117,25 +118,20 @@ class Names(Struct, eq=False):
 class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
-    __slots__ = (
-        "again",
-        "called",
-        "custom",
-        "facts",
-        "ids",
-        "log",
-        "marks",
-        "model",
-        "names",
-        "reply",
-        "same",
-        "signed",
-        "times",
-        "unnamed",
-        "waiting",
-    )  # fmt: skip
     counters: ClassVar[tuple[str, ...]] = ()
     """What else a writer counts in dicts of its own, message by message."""
+    custom: frozenset[str] = frozenset()
+    """the freeform tools that are defined"""
+    signed = True
+    """what others signed may be written: it is kept, or sent to its issuer"""
+    unnamed = 0
+    """how many calls had no id"""
+    waiting: Waiting | None = None
+    """calls that got an id, if there are such"""
+    model: str | None = None
+    """to whom the request goes"""
+    facts: Facts = UNKNOWN
+    """what is known of that model"""
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, same: bool, reply: bool = False
@@ -146,15 +142,9 @@ class Writing:
         self.same = same  # the tree was read from this dialect: all is written again as it was
         self.reply = reply  # a reply for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
-        self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
         self.called: set[str] = set()  # ids of calls, where each may occur only once
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.times: dict[str, int] = {}  # and how often each did
-        self.signed = True  # what others signed may be written: it is kept, or sent to its issuer
-        self.unnamed = 0
-        self.waiting: Waiting | None = None  # calls that got an id, if there are such
-        self.model: str | None = None  # to whom the request goes
-        self.facts: Facts = UNKNOWN  # what is known of that model
 
     def address(self, vendor: str, model: str | None) -> Facts:
         """To which model the request goes; in the same dialect nothing depends on it."""
@@ -499,7 +489,7 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     """What is written about a medium, where nothing can be expressed about such things."""
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
-            log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
+            log.dropped(f"media.{key}", block.at, f"{what} no {key} in {log.target}")
 
 
 def note_joined(block: Block, to: Dialect, w: Writing) -> None:

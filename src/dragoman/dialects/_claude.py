@@ -20,7 +20,7 @@ from ._claude_turns import is_signed
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
-EXCLUDED = "thinking and a forced tool call exclude each other; the model may choose"
+EXCLUDED = "a forced tool call is not allowed with thinking enabled; the model may choose"
 WAYS = {
     "enabled": "on",
     "adaptive": "adaptive",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from ..core.reading import as_dict, need_list
-from ..core.writing import Rule
+from ..core.writing import Rule, joined
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import Extras, History, Json, Message, Node
+from ..model import Block, Extras, History, Json, Message, Reasoning, Signature
 
 FREE: Rule = (r"[\s\S]", 1 << 20)
 """Any string is an identifier here."""
@@ -46,7 +48,32 @@ def write_list(
     return messages
 
 
-def is_bare(node: Node) -> bool:
-    """Whether nothing is kept of a node that only its dialect knows."""
-    extras: Extras | None = node.extras
-    return extras is None or not (extras.fields or extras.signature)
+def sign(d: Dialect, extras: Extras | None, signature: Signature) -> Extras:
+    """What was kept of a call or a text, with what its provider signed of it."""
+    return replace(extras or Extras(d.name), signature=signature)
+
+
+def add(out: list[Block], block: Block) -> None:
+    """A block; the parts of a summary are blocks of one id, of which the first says the rest."""
+    last = out[-1] if out else None
+    if (
+        isinstance(block, Reasoning)
+        and isinstance(last, Reasoning)
+        and block.id is not None
+        and block.id == last.id
+        and block.extras is None
+        and block.signature is None
+        and block.summary
+    ):
+        out[-1] = replace(last, summary=(*last.summary, *block.summary))
+    else:
+        out.append(block)
+
+
+def texts_of(d: Dialect, block: Reasoning, log: Ledger) -> list[str]:
+    """The texts of a reasoning, each for a block of its own; without an id they become one."""
+    words = list(block.words)
+    if len(words) > 1 and block.id is None:  # nothing tells that several blocks are one
+        log.approximated("text.boundary", block.at, f"{d.name} has one text per reasoning block")
+        words = [joined(words)]
+    return words

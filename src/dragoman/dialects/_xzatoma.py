@@ -285,9 +285,6 @@ class MessageReader(StreamReader):
         doc = {k: v for k, v in (self.document() or {}).items() if k != "reasoning"}
         tree = self.dialect.read_response({**doc, "message": {"role": "assistant"}})
         assert isinstance(tree, Response)
-        if self.calls and tree.candidates:
-            stopped = replace(tree.candidates[0], stop=Stop("tool-call"))
-            tree = replace(tree, candidates=(stopped,))
         return tree
 
     def document(self) -> Json | None:

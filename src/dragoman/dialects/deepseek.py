@@ -10,7 +10,6 @@ out of the cache is counted twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -19,14 +18,13 @@ from ..core.fields import Field, strings, text
 from ..core.writing import Names, Writing
 from ..ledger import Ledger
 from ..lint.evidence import Verdict, told_by
-from ..model import Json, Message, Request, Thinking, ToolChoice, Usage
+from ..model import Json, Message, Request, Usage
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOPS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible, compatible, continues, prefixed
+from .openai_chat.variant import Compatible, Prefixed, Switched, compatible, unforced
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
-MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
 MARKS = Marks(
     usage={HIT: 0.9, MISS: 0.9},
     model=r"deepseek-(?:chat|reasoner|coder|flash|pro|v[0-9][a-z0-9.-]*)",
@@ -37,13 +35,12 @@ def legal_user(user: str, at: str, log: Ledger, target: str) -> str:
     return Names(("[a-zA-Z0-9_-]", 512), "user_id")(user, at, log)
 
 
-class DeepSeek(Compatible):
+class DeepSeek(Switched, Prefixed):
     name = "deepseek"
     spec = "https://api-docs.deepseek.com/api/create-chat-completion"
     vendor = "deepseek"
     serves = ("deepseek",)
     issuer = "deepseek"
-    windows = False  # the last turn may say that it is the last
     endpoints = compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY")
     enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
     # "unknown variant `developer`, expected one of `system`, `user`, ..."
@@ -75,33 +72,12 @@ class DeepSeek(Compatible):
 
     # -- requests ---------------------------------------------------------------------------
 
-    def read_request(self, doc: Json) -> Request:
-        return prefixed(super().read_request(doc))
-
     def write_request(self, tree: Request, log: Ledger) -> Json:
+        # "Thinking mode does not support this tool_choice", and it is the usual mode.
+        # https://github.com/deepseek-ai/DeepSeek-V3/issues/1376
         if not self.is_same(tree.dialect) and tree.tool_choice is not None:
             tree = unforced(tree, tree.tool_choice, log)
-        out: Json = super().write_request(replace(tree, prefill=None), log)
-        messages = out["messages"]
-        begun = bool(messages) and messages[-1]["role"] == "assistant"
-        if continues(self, tree, begun, False, log):
-            messages[-1]["prefix"] = True
-        return out
-
-    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
-        given = super().read_effort(doc, taken)
-        config = doc.get("thinking")
-        if config.__class__ is not dict or (mode := MODES.get(str(config.get("type")))) is None:
-            return given
-        taken.add("thinking")
-        effort = None if given is None else given.effort
-        return Thinking(mode, effort, at="/thinking", extras=self.keep(config, ("type",)))
-
-    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        if config.mode is not None:
-            written: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
-            out["thinking"] = self.emit(written, config, w.log) if w.same else written
-        super().write_effort(out, replace(config, mode=None), w)
+        return super().write_request(tree, log)
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -135,31 +111,6 @@ class DeepSeek(Compatible):
         if hit is not None and total == usage.input_total and not out.keys() & {HIT, MISS}:
             out |= {HIT: hit, MISS: total - hit}
         return out
-
-
-def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
-    """A request of which the choice is one that the model may be given.
-
-    "Thinking mode does not support this tool_choice", and it is the usual mode; but a call that was
-    asked for is worth more than reasoning that nobody asked for.
-    https://github.com/deepseek-ai/DeepSeek-V3/issues/1376
-    """
-    thinking = tree.params.thinking
-    if choice.mode not in ("required", "named") or not tree.tools:
-        return tree
-    if thinking is None or not (thinking.mode or thinking.effort or thinking.budget):
-        log.invented(
-            "thinking",
-            choice.at,
-            f"{log.target} does not support a forced tool call with thinking enabled",
-        )
-        off = replace(thinking or Thinking(at=choice.at), mode="off")
-        return replace(tree, params=replace(tree.params, thinking=off))
-    if thinking.mode == "off":
-        return tree
-    why = "thinking and a forced tool call exclude each other; the model may choose"
-    log.approximated("tool_choice", choice.at, why)
-    return replace(tree, tool_choice=replace(choice, mode="auto", name=None, kind="function"))
 
 
 DIALECT = DeepSeek()

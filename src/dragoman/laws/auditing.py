@@ -32,6 +32,8 @@ LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.cit
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
+    "session.line": ("extras",),
+    "system": ("Message", "Text", "Media", "Raw", "Passage"),
     "raw": ("Raw", "Raw.dialect"),
     "message.boundary": ("Message.boundary",),
     "message.position": ("order", "Message.boundary"),
@@ -143,6 +145,8 @@ def excuses(loss: Loss, change: Change) -> bool:
         return loss.path == change.at  # it said nothing, and is read back with an empty text
     if (loss.what, change.what, change.old) == ("message.boundary", "Message", None):
         return loss.path == change.at  # it said nothing, and is a part of the one before it
+    if (loss.kind, loss.what, change.what) == ("dropped", "session.line", "extras"):
+        return change.how == "gone" and _is_at(change.at, loss.path)
     own = HOLDERS.get(loss.what)
     if own is not None and loss.path in change.above and not change.what.startswith(own):
         return True

@@ -12,6 +12,7 @@ from ..convert import convert
 from ..errors import DragomanError, Unsayable
 from ..model import Json
 from ..result import Result
+from .documents import needs_a_model
 from .edits import OTHER, SAME
 from .wire import TURNS, as_text, has_items, kind, names_ids, turns_in, with_turns
 
@@ -111,7 +112,8 @@ def ways(
 
 def _plainly(echoed: Json, source: str, target: str, facet: str, original: Json) -> Result:
     """The conversion without a capsule, with messages spelled as those of the original."""
-    result = convert(echoed, source=target, target=source, facet=facet)
+    model = "m" if needs_a_model(dialects.get(target).read(echoed, facet), source) else None
+    result = convert(echoed, source=target, target=source, facet=facet, model=model)
     turns = turns_in(result.document, source)
     if turns is None:
         return result

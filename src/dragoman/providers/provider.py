@@ -313,6 +313,8 @@ class Provider:
         address, model_key = self._address, self._upstream.model_key
         document = exchange.outline | self._extra
         model = document.get(model_key)
+        if model is None and address.row.model_in_path:  # the body names none
+            model = self.model or model_named(exchange.asked, self._caller.model_key)
         return Message(
             address.url_for(model if isinstance(model, str) else None, stream),
             encode(address.row.body(document, stream, model_key)),
@@ -369,6 +371,13 @@ class Provider:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def model_named(document: Json, key: str) -> Json:
+    """The model that a request names, where it does; ``a/b``: in an object of the request."""
+    for part in key.split("/"):
+        document = document.get(part) if document.__class__ is dict else None
+    return document
 
 
 def with_model_named(document: dict[str, Json], key: str, model: str) -> dict[str, Json]:

@@ -97,12 +97,12 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if tree.prefill and can.prefill != "told":
             tree = prefill.lower(tree, to, log)
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
+    if isinstance(tree, Response):
+        return responses.lower(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):
             return tree
         return replace(tree, messages=Messages(to, log, "history").all(tree.messages))
-    if isinstance(tree, Response):
-        return responses.lower(tree, to, log)
     if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
         tree = replace(tree, tools=caching.tools(tree.tools, to, log))
     if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):

@@ -42,7 +42,7 @@ class AnthropicMessages(Ruled):
     needs_model = True
     serves = ("anthropic",)
     pairs = True
-    aliases = ("anthropic", "claude")
+    aliases: ClassVar[tuple[str, ...]] = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
     keep_alive: ClassVar[bytes] = b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -84,7 +84,10 @@ class AnthropicMessages(Ruled):
             other_bases=VERTEX_BASES,
         ),
     )
-    stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
+        ("type", "message_start"),
+        ("type", "content_block_delta"),
+    )
 
     can = cap.Capabilities(
         outputs=cap.Outputs(json="dropped", schemas=frozenset({dict, bool}), labels=cap.UNLABELLED),

@@ -201,29 +201,29 @@ def read_hosted(d: AnthropicMessages, doc: dict[str, Json], kind: str, at: str) 
     if kind in HOSTED_CALLS:
         name = need_str(doc, "name", at)
         service = "mcp" if kind == "mcp_tool_use" else SERVICES.get(name, name)
-        return Hosted(NAME, service, doc, "call", id=maybe_str(doc, "id", at), at=at)
+        return Hosted(d.name, service, doc, "call", id=maybe_str(doc, "id", at), at=at)
     if kind in HOSTED_RESULTS:
         call_id = maybe_str(doc, "tool_use_id", at)
-        return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
+        return Hosted(d.name, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
     if kind in TOLD:
         key, code, words = TOLD[kind]
         value = doc.get(key)
         text = words.format(value) if isinstance(value, str) and value else None
         extras = d.keep(doc, ("type", key))
-        return Raw(NAME, doc, text, code=code, at=at, extras=extras)
+        return Raw(d.name, doc, text, code=code, at=at, extras=extras)
     if kind == "tool_addition":
         return read_addition(d, doc, at)
-    return Raw(NAME, doc, at=at)  # new block types arrive every month
+    return Raw(d.name, doc, at=at)  # new block types arrive every month
 
 
 def read_addition(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Block:
     """A tool that is added in the conversation: one of the request's, or a new one."""
     tool = doc.get("tool")
     if tool.__class__ is not dict or tool.get("definition").__class__ is not dict:
-        return Raw(NAME, doc, at=at)
+        return Raw(d.name, doc, at=at)
     added = tools.read_tool(d, tool["definition"], f"{at}/tool/definition")
     extras = d.keep(doc, ("type",), partly={"tool": ("type", "definition")})
-    return Raw(NAME, doc, tools=(added,), at=at, extras=extras)
+    return Raw(d.name, doc, tools=(added,), at=at, extras=extras)
 
 
 def read_text(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Block:
@@ -271,7 +271,7 @@ def read_citation(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Citati
             extras=d.keep(doc, ("type", "cited_text", "url", "title", "encrypted_index")),
         )
     if kind not in LOCATIONS:
-        return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+        return Citation("other", at=at, extras=Extras(d.name, fields=doc))
     unit, start, end = LOCATIONS[kind]
     passage = kind == "search_result_location"
     index_key = "search_result_index" if passage else "document_index"
@@ -462,7 +462,7 @@ def write_result(d: AnthropicMessages, result: ToolResult, w: Writing) -> Json:
 def read_image(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Block:
     source, known = read_source(d, doc, at)
     if source is None:
-        return Raw(NAME, doc, at=at)
+        return Raw(d.name, doc, at=at)
     return Media(
         "image",
         source,
@@ -475,7 +475,7 @@ def read_image(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Block:
 def read_document(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Block:
     source, known = read_source(d, doc, at)
     if source is None:
-        return Raw(NAME, doc, at=at)
+        return Raw(d.name, doc, at=at)
     return Media(
         "document",
         source,

@@ -49,7 +49,7 @@ from .._claude_turns import (
     without_final_space,
     without_final_thinking,
 )
-from .blocks import NAME, read_blocks, read_cache, write_cache
+from .blocks import read_blocks, read_cache, write_cache
 from .tools import read_choice, read_tool_list, write_choice, write_tool_list, writing
 from .turns import read_history, write_conversation
 
@@ -97,7 +97,7 @@ def read_request(d: AnthropicMessages, doc: Json) -> Request:
         as_custom(choice, tools),
         params,
         True if messages and is_begun(messages[-1]) else None,
-        dialect=NAME,
+        dialect=d.name,
         extras=d.keep(doc, FIELDS.taken, partly=partly),
     )
 
@@ -171,11 +171,11 @@ def fit_model(d: AnthropicMessages, tree: Request, log: Ledger) -> Request:
 
 def read_messages(d: AnthropicMessages, doc: Json) -> History:
     if doc.__class__ is list:
-        return History(tuple(read_history(d, doc, "", frozenset())), dialect=NAME)
+        return History(tuple(read_history(d, doc, "", frozenset())), dialect=d.name)
     doc = as_dict(doc, "")
     messages = read_conversation(d, doc, None)
     extras = d.keep(doc, ("messages", "system"))
-    return History(tuple(messages), dialect=NAME, extras=extras)
+    return History(tuple(messages), dialect=d.name, extras=extras)
 
 
 def write_messages(d: AnthropicMessages, tree: History, log: Ledger) -> Json:

@@ -30,7 +30,7 @@ from ...model import (
 )
 from .._claude_turns import calls_last
 from . import tools
-from .blocks import NAME, read_blocks, write_blocks
+from .blocks import read_blocks, write_blocks
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -88,7 +88,7 @@ COUNTS = Counts(
 def read_response(d: AnthropicMessages, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if "content" not in doc and doc.get("error") is not None:
-        return Response(None, None, (), failure=read_error(d, doc), dialect=NAME)
+        return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
     blocks = tuple(read_blocks(d, need_list(doc, "content", ""), "/content"))
     usage = maybe_dict(doc, "usage", "")
     message = Message("assistant", blocks, at="")
@@ -101,7 +101,7 @@ def read_response(d: AnthropicMessages, doc: Json) -> Response:
         maybe_str(doc, "model", ""),
         (Candidate(message, stop, at=""),),
         None if usage is None else read_usage(d, usage, "/usage"),
-        dialect=NAME,
+        dialect=d.name,
         extras=d.keep(doc, taken),
     )
 
@@ -222,19 +222,19 @@ def settle_citation(d: AnthropicMessages, cite: Citation, log: Ledger) -> Citati
         f"{d.name} has file_id in the citations of a response only",
     )
     fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
-    return replace(cite, extras=Extras(NAME, fields))
+    return replace(cite, extras=Extras(d.name, fields))
 
 
 def read_error(d: AnthropicMessages, doc: Json) -> Failure:
     if doc.__class__ is str:
-        return Failure("other", doc, dialect=NAME)
+        return Failure("other", doc, dialect=d.name)
     doc = as_dict(doc, "")
     taken = ("type", "request_id") if doc.get("type") == "error" else ("request_id",)
     inner = doc.get("error")
     name = maybe_str(doc, "request_id", "")
     if inner.__class__ is not dict:  # some gateway's
         extras = d.keep(doc, taken)
-        return Failure("other", message_of(doc), request_id=name, dialect=NAME, extras=extras)
+        return Failure("other", message_of(doc), request_id=name, dialect=d.name, extras=extras)
     word = maybe_str(inner, "type", "/error")
     keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
     return Failure(
@@ -242,7 +242,7 @@ def read_error(d: AnthropicMessages, doc: Json) -> Failure:
         message_of(inner),
         word,
         request_id=name,
-        dialect=NAME,
+        dialect=d.name,
         extras=d.keep(doc, taken, partly={"error": keys}),
     )
 

@@ -340,12 +340,20 @@ class AnthropicWriter(ClaudeWriter):
                 doc[key] = None
         doc.pop("stop_details", None)
         self.start = doc
-        return frame("message_start", message=doc)
+        return self.frame("message_start", message=doc)
+
+    def frame(self, kind: str, **fields: Json) -> bytes:
+        """An event."""
+        return frame(kind, **fields)
+
+    def more(self, text: str) -> bytes:
+        """An event that adds to the text of the current block."""
+        return self.head + encode_text(text) + TAIL
 
     def delta(self, event: Delta) -> bytes:
         if event.index == self.current:
             if self.plain and event.place == "text":  # as most are
-                return self.head + encode_text(event.text) + TAIL
+                return self.more(event.text)
             return self.say(event)
         return self.wait(event)
 
@@ -395,16 +403,16 @@ class AnthropicWriter(ClaudeWriter):
         }
         self.head = b"event: content_block_delta\ndata: " + encode(head)[:-4]
         self.plain = isinstance(block, Text)
-        start = frame("content_block_start", index=self.number, content_block=doc)
+        start = self.frame("content_block_start", index=self.number, content_block=doc)
         freeform = isinstance(block, ToolCall) and block.kind == "custom"
         return start + self.wrap("input") if freeform else start
 
     def add_arguments(self, text: str) -> bytes:
-        return self.head + encode(text) + TAIL
+        return self.more(text)
 
     def add_text(self, text: str) -> bytes:
         opened = b"" if self.entered else self.enter_block()
-        return opened + self.head + encode(text) + TAIL
+        return opened + self.more(text)
 
     add_reasoning = add_text
 
@@ -414,7 +422,7 @@ class AnthropicWriter(ClaudeWriter):
         doc = blocks.write_citation(self.dialect, citation, self.w)
         delta = {"type": "citations_delta", "citation": doc}
         opened = b"" if self.entered else self.enter_block()
-        return opened + frame("content_block_delta", index=self.number, delta=delta)
+        return opened + self.frame("content_block_delta", index=self.number, delta=delta)
 
     def leave(self) -> bytes:
         block = self.block
@@ -422,7 +430,7 @@ class AnthropicWriter(ClaudeWriter):
             return self.leave_reasoning(block)
         if not self.entered:
             return b""
-        return self.unwrap() + frame("content_block_stop", index=self.number)
+        return self.unwrap() + self.frame("content_block_stop", index=self.number)
 
     def leave_reasoning(self, block: Reasoning) -> bytes:
         signature = self.own_signature(block)
@@ -431,7 +439,7 @@ class AnthropicWriter(ClaudeWriter):
             if not self.entered:
                 return self.whole(doc)
             self.log.approximated("stream.text", block.at, REDACTED_LATE)
-            return frame("content_block_stop", index=self.number) + self.whole(doc)
+            return self.frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
         if not self.entered:
             if signature is None and not self.same:
@@ -439,17 +447,17 @@ class AnthropicWriter(ClaudeWriter):
             out = self.enter_block()
         if signature is not None:
             delta = {"type": "signature_delta", "signature": signature.data}
-            out += frame("content_block_delta", index=self.number, delta=delta)
-        return out + frame("content_block_stop", index=self.number)
+            out += self.frame("content_block_delta", index=self.number, delta=delta)
+        return out + self.frame("content_block_stop", index=self.number)
 
     def whole(self, doc: Json) -> bytes:
         """A block that comes whole."""
         self.number += 1
-        start = frame("content_block_start", index=self.number, content_block=doc)
-        return start + frame("content_block_stop", index=self.number)
+        start = self.frame("content_block_start", index=self.number, content_block=doc)
+        return start + self.frame("content_block_stop", index=self.number)
 
     def ping(self, event: Ping) -> bytes:
-        return frame("ping")
+        return self.frame("ping")
 
     def end(self, doc: Json) -> bytes:
         delta = {k: v for k, v in doc.items() if k not in self.start or self.start[k] != v}
@@ -461,7 +469,7 @@ class AnthropicWriter(ClaudeWriter):
         for key in ("stop_reason", "stop_sequence"):
             if key in doc:
                 delta.setdefault(key, doc[key])
-        return frame("message_delta", **fields) + frame("message_stop")
+        return self.frame("message_delta", **fields) + self.frame("message_stop")
 
     def fail(self, doc: Json) -> bytes:
         return b"event: error\ndata: " + encode(doc) + b"\n\n"

@@ -37,7 +37,7 @@ def writing(
 
 
 def read_tools(d: AnthropicMessages, doc: Json) -> Toolbox:
-    return Toolbox(read_tool_list(d, doc, ""), dialect=blocks.NAME)
+    return Toolbox(read_tool_list(d, doc, ""), dialect=d.name)
 
 
 def write_tools(d: AnthropicMessages, tree: Toolbox, log: Ledger) -> Json:
@@ -76,7 +76,7 @@ def read_tool(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Tool:
     if kind is not None and kind != "custom":
         name = maybe_str(doc, "name", at) or kind
         service = kind.rstrip("0123456789").rstrip("_")
-        return Tool(name, kind="hosted", service=service, dialect=blocks.NAME, payload=doc, at=at)
+        return Tool(name, kind="hosted", service=service, dialect=d.name, payload=doc, at=at)
     name = need_str(doc, "name", at)
     description = maybe_str(doc, "description", at)
     schema = doc.get("input_schema")
@@ -131,13 +131,13 @@ def read_choice(d: AnthropicMessages, doc: dict[str, Json], at: str) -> ToolChoi
     parallel = None if disabled is None else not disabled
     mode = MODES.get(kind)
     if mode is None:
-        return ToolChoice(payload=doc, dialect=blocks.NAME, at=at)
+        return ToolChoice(payload=doc, dialect=d.name, at=at)
     taken = ("type", "name", "disable_parallel_tool_use")
     return ToolChoice(
         mode,  # type: ignore[arg-type]
         need_str(doc, "name", at) if mode == "named" else None,
         parallel=parallel,
-        dialect=blocks.NAME,
+        dialect=d.name,
         at=at,
         extras=d.keep(doc, taken if mode == "named" else (taken[0], taken[2])),
     )

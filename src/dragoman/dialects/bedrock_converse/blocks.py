@@ -79,11 +79,11 @@ UNITS = {"char": "documentChar", "page": "documentPage", "block": "documentChunk
 class BedrockWriting(Writing):
     """A conversion into this dialect: it also knows the names of the documents so far."""
 
-    __slots__ = ("documents",)
+    counters = ("documents",)
 
     def __init__(self, log: Ledger, same: bool, reply: bool) -> None:
         super().__init__(log, IDS, NAMES, same, reply)
-        self.documents: set[str] = set()
+        self.documents: dict[str, None] = {}
 
     def made(self, call_id: str) -> str:
         return call_id if self.ids.fits(call_id) else self.ids.rename(call_id)
@@ -481,7 +481,7 @@ def write_name(
         given = numbered("document", w.documents)
         why = f"{d.name} requires the name of a document; written as {given!r}"
         w.log.invented("media.title", block.at, why)
-    w.documents.add(given)
+    w.documents[given] = None
     out["name"] = given
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from ...core.capabilities import Form
 from ...core.media import ENDINGS, endings_of
@@ -64,7 +65,7 @@ def form_of(kind: str, sources: frozenset[str]) -> Form:
     )
 
 
-def document_name(name: str, taken: set[str]) -> str:
+def document_name(name: str, taken: Container[str]) -> str:
     """A name that a document may bear, and no other does.
 
     "Messages can't contain duplicate document names. Rename the document and retry your request."
@@ -75,7 +76,7 @@ def document_name(name: str, taken: set[str]) -> str:
     return numbered(given[:190], taken) if given in taken else given
 
 
-def numbered(name: str, taken: set[str]) -> str:
+def numbered(name: str, taken: Container[str]) -> str:
     """The name with the first number that makes it a new one."""
     number = 1
     while f"{name}-{number}" in taken:

@@ -156,11 +156,11 @@ def write_messages(d: BedrockConverse, tree: History, log: Ledger) -> Json:
 
 def write_config(d: BedrockConverse, tree: Request, w: BedrockWriting) -> dict[str, Json]:
     config: dict[str, Json] = {}
-    choice, used = tree.tool_choice, used_tools(tree.messages)
+    choice = tree.tool_choice
     tools = write_tool_list(d, tree.tools or (), w)
     if tools:
         config["tools"] = tools
-    elif used and not w.same:
+    elif not w.same and (used := used_tools(tree.messages)):
         # "The toolConfig field must be defined when using toolUse and toolResult content
         # blocks."
         config["tools"] = [invent_tool(d, name, at, w) for name, at in used.items()]

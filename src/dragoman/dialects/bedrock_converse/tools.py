@@ -16,6 +16,7 @@ from ...core.reading import (
     need_str,
     sole,
 )
+from ...core.resuming import write_once
 from ...core.writing import object_schema
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
@@ -61,6 +62,7 @@ def read_tool_list(d: BedrockConverse, docs: Json, at: str) -> tuple[Tool, ...]:
     return tuple(out)
 
 
+@write_once
 def write_tool_list(d: BedrockConverse, tools: tuple[Tool, ...], w: BedrockWriting) -> list[Json]:
     out: list[Json] = []
     for tool in tools:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, need_list, need_str, only
+from ...core.resuming import Going
 from ...core.turns import SILENCE, mark_custom_results, results_in_place, split_results
 from ...errors import Malformed
 from ...model import Json, Message, Role, ToolResult
@@ -55,12 +56,15 @@ def read_message(
 def write_conversation(
     d: BedrockConverse, out: dict[str, Json], messages: Sequence[Message], w: BedrockWriting
 ) -> None:
-    if not w.same:
-        messages = results_in_place(messages, w.log)
+    go = Going(d.writes, messages, w, results_in_place)
+    messages = go.messages
     leading = prompts(d, messages, w)
     write_system(d, out, messages[:leading], w)
     rest = messages[leading:]
-    out["messages"] = write_turns(d, rest, w) if w.same else write_alternating(d, rest, w)
+    if w.same:
+        out["messages"] = write_turns(d, rest, w)
+    else:
+        out["messages"] = write_alternating(d, rest, w, go, leading)
 
 
 def write_system(
@@ -96,12 +100,15 @@ def write_turns(d: BedrockConverse, messages: Sequence[Message], w: BedrockWriti
 
 
 def write_alternating(
-    d: BedrockConverse, messages: Sequence[Message], w: BedrockWriting
+    d: BedrockConverse, messages: Sequence[Message], w: BedrockWriting, go: Going, leading: int
 ) -> list[Json]:
-    out: list[Json] = []
-    places: list[str] = []
-    before = ""
-    for message in messages:
+    out: list[Json]
+    places: list[str]  # where the turns stood
+    before: str
+    start, (out, places, before) = go.take(w, leading, [], [], "")
+    for index, message in enumerate(messages[start:] if start else messages, start):
+        if index == go.note_at:
+            go.note(w, leading, out, places, before)
         doc = write_turn(d, message, w)
         if not doc["content"]:
             d.omit_message(message, w.log)
@@ -114,8 +121,10 @@ def write_alternating(
             out.append(doc)
             places.append(message.at)
         before = message.role
-    for doc, at in zip(out, places, strict=True):
-        add_words(d, doc["content"], at, w)
+    go.end(w, leading, out, places, before)
+    if w.documents:
+        pairs = zip(out, places, strict=True)
+        out = [with_words(d, doc, at, w) for doc, at in pairs]
     if out and out[0]["role"] != "user":
         begin(d, out, messages[0].at, w)
     return out
@@ -127,13 +136,14 @@ def begin(d: BedrockConverse, turns: list[Json], at: str, w: BedrockWriting) -> 
     turns.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
 
 
-def add_words(d: BedrockConverse, content: list[Json], at: str, w: BedrockWriting) -> None:
+def with_words(d: BedrockConverse, doc: Json, at: str, w: BedrockWriting) -> Json:
     """ "A text block must be included when using documents." """
-    kinds = {kind for block in content for kind in block}
-    if "document" in kinds and "text" not in kinds:
-        why = f"{d.name} requires a text beside a document; written as {SILENCE!r}"
-        w.log.invented("text.empty", at, why)
-        content.append({"text": SILENCE})
+    kinds = {kind for block in doc["content"] for kind in block}
+    if "document" not in kinds or "text" in kinds:
+        return doc
+    why = f"{d.name} requires a text beside a document; written as {SILENCE!r}"
+    w.log.invented("text.empty", at, why)
+    return {**doc, "content": [*doc["content"], {"text": SILENCE}]}
 
 
 def write_turn(d: BedrockConverse, message: Message, w: BedrockWriting) -> dict[str, Json]:

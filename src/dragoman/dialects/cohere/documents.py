@@ -33,8 +33,6 @@ NAMES = (r"(?:[A-Za-z_]|(?!^)[0-9])", 10_000)
 class CohereWriting(Writing):
     """One conversion into Cohere's dialect: it knows where documents may stand, and their ids."""
 
-    __slots__ = ("beside", "documents", "hoisted", "known")
-
     def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
         super().__init__(log, ANYTHING, NAMES, same, reply)
         self.beside = False  # whether documents may stand beside the conversation

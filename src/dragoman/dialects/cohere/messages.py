@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
+from ...core.resuming import Going
 from ...core.turns import HOISTED, more_results, note_empty_result, results_in_place, unhoist
 from ...core.writing import is_blank, lose_labels
 from ...errors import Malformed
@@ -76,21 +78,27 @@ def read_history(d: Cohere, docs: list[Json], at: str) -> list[Message]:
 
 
 def write_history(d: Cohere, messages: Sequence[Message], w: CohereWriting) -> list[Json]:
-    if not w.same:
-        messages = results_in_place(messages, w.log, apart=True)
-    out: list[Json] = []
+    out: list[Json]
+    go = Going(d.writes, messages, w, partial(results_in_place, apart=True))
+    messages = go.messages
+    start, (out,) = go.take(w, 0, [])
     asked = last_question(messages)
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages[start:] if start else messages, start):
+        if index == go.note_at and not (w.hoisted or w.documents):  # these go with the last turn
+            go.note(w, 0, out)
         if message.role == "tool":
             out += write_results(d, message, w)
             continue
         out += w.lowered()
         if message.role == "assistant":
-            out.append(write_assistant(d, message, w))
+            doc = write_assistant(d, message, w)
         else:
-            out.append(write_turn(d, message, index == asked, w))
-    out += w.lowered()
-    return [doc for doc in out if doc is not None]
+            doc = write_turn(d, message, index == asked, w)
+        if doc is not None:
+            out.append(doc)
+    if not (w.hoisted or w.documents):
+        go.end(w, 0, out)
+    return out + w.lowered()
 
 
 def write_turn(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Json | None:

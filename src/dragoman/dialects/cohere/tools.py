@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
+from ...core.resuming import write_once
 from ...core.writing import needed_parameters
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
@@ -46,7 +47,8 @@ def read_tool_list(d: Cohere, docs: Json, at: str, strict: bool | None) -> tuple
     return tuple(freeform.unwrap_tool(tool, d.name) for tool in tools)
 
 
-def write_tool_list(d: Cohere, tools: Sequence[Tool], w: CohereWriting) -> list[Json]:
+@write_once
+def write_tool_list(d: Cohere, tools: tuple[Tool, ...], w: CohereWriting) -> list[Json]:
     return [write_tool(d, tool, w) for tool in tools]
 
 

@@ -62,7 +62,7 @@ def read_reasoning(d: CopilotResponses, doc: dict[str, Json], at: str) -> Block:
 
 
 def write_reasoning(d: CopilotResponses, block: Reasoning, w: ItemWriting) -> Json | None:
-    if w.same and (block.id or block.summary or block.signature):
+    if block.id or block.summary or block.signature:  # which lowering leaves to its own alone
         return responses_calls.write_reasoning(d, block, w)
     parts = [{"type": OUTPUT, "text": text} for text in block.content]
     out: dict[str, Json] = {"type": THOUGHT, "content": parts}
@@ -155,7 +155,6 @@ def write_result(d: CopilotResponses, result: ToolResult, w: ItemWriting) -> Jso
             texts.append(block)
         else:
             w.log.dropped("tool_result.content", block.at, "an output is one string")
-            d.lose(block.extras, block.at, w.log)
     out["output"] = join(d, texts, w)
     return d.emit(out, result, w.log)
 

@@ -122,7 +122,7 @@ class Gemini(Ruled):
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"usage.cache_ttl"},
     )
     spec = "https://ai.google.dev/api/generate-content"
-    aliases = ("google", "vertex")
+    aliases: ClassVar[tuple[str, ...]] = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 400, "too-large": 400}
     windows = False  # a result is named after its call, and paired with it
@@ -171,8 +171,12 @@ class Gemini(Ruled):
             other_bases=VERTEX_BASES,
         ),
     )
-    stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
-    history = "contents"
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
+        ("candidates", None),
+        ("promptFeedback", None),
+        ("usageMetadata", None),
+    )
+    history: ClassVar[str | None] = "contents"
     fields = request.CONFIG_FIELDS.but(*request.FIELDS.rows)
     stops = STOPS
     counts = COUNTS

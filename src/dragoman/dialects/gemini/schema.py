@@ -24,8 +24,6 @@ class Saying(Writing):
     ``hoisted``: those of the last ones.
     """
 
-    __slots__ = ("hoisted", "hoists", "plain")
-
     hoisted: list[Json]
     hoists: bool
     plain: bool

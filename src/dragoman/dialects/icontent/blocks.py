@@ -112,8 +112,6 @@ SIGNED = {("anthropic", "signature"): "thinking", ("google", "signature"): "thou
 class ContentWriting(Writing):
     """A conversion into contents: knows the tools that were called, by the ids of the calls."""
 
-    __slots__ = ("tools",)
-
     def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
         super().__init__(log, ANY, ANY, same, reply)
         self.tools: dict[str | None, str] = {}

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 from ...core.media import kind_of, sniff
 from ...core.reading import as_dict, compact, maybe_str, need_str, only
-from ...core.writing import Writing, joined, split_data_uri
+from ...core.writing import Writing, split_data_uri
 from ...model import (
     Block,
     Cache,
     Citation,
-    Extras,
     Hosted,
     Json,
     Media,
@@ -34,10 +33,9 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .._stored import issuer_of_file
+from .._stored import add, issuer_of_file, sign, texts_of
 
 if TYPE_CHECKING:
-    from ...dialect import Dialect
     from . import LangChain
 
 # `model_provider` in `response_metadata`, as the integrations write it.
@@ -103,10 +101,6 @@ class Provider:
         return True
 
 
-def sign(d: Dialect, extras: Extras | None, signature: Signature) -> Extras:
-    return replace(extras or Extras(d.name), signature=signature)
-
-
 def read_blocks(d: LangChain, docs: list[Json], at: str, provider: Provider) -> list[Block]:
     out: list[Block] = []
     for index, doc in enumerate(docs):
@@ -116,23 +110,6 @@ def read_blocks(d: LangChain, docs: list[Json], at: str, provider: Provider) -> 
         else:
             add(out, read_block(d, as_dict(doc, where), where, provider))
     return out
-
-
-def add(out: list[Block], block: Block) -> None:
-    """A block; the parts of a summary are blocks of one id, of which the first says the rest."""
-    last = out[-1] if out else None
-    if (
-        isinstance(block, Reasoning)
-        and isinstance(last, Reasoning)
-        and block.id is not None
-        and block.id == last.id
-        and block.extras is None
-        and block.signature is None
-        and block.summary
-    ):
-        out[-1] = replace(last, summary=(*last.summary, *block.summary))
-    else:
-        out.append(block)
 
 
 def read_block(d: LangChain, doc: dict[str, Json], at: str, provider: Provider) -> Block:
@@ -464,12 +441,9 @@ def write_reasoning(
         own = d.emit({"type": "redacted_thinking", "data": signature.data}, block, w.log)
         return [{"type": "non_standard", "value": own}]
     out: dict[str, Json] = {"type": "reasoning"}
-    words = list(block.words)
+    words = texts_of(d, block, w.log)
     if block.id is not None:
         out["id"] = block.id
-    elif len(words) > 1:  # nothing tells that several blocks are one
-        w.log.approximated("text.boundary", block.at, f"{d.name} has one text per reasoning block")
-        words = [joined(words)]
     more = [{**out, "reasoning": text} for text in words[1:]]
     if words:
         out["reasoning"] = words[0]

@@ -255,7 +255,7 @@ def read_function(doc: Json, at: str) -> ToolCall | None:
 def signed(d: LangChain, call: ToolCall, data: str | None) -> ToolCall:
     if not data:
         return call
-    return replace(call, extras=blocks.sign(d, call.extras, Signature(data, "google")))
+    return replace(call, extras=_stored.sign(d, call.extras, Signature(data, "google")))
 
 
 def read_listed(d: LangChain, data: dict[str, Json], key: str, at: str) -> list[ToolCall]:

@@ -131,7 +131,7 @@ class Mistral(OpenAIChat):
     write_request = request.write_request
     writing = messages.writing
     read_history = messages.read_history
-    write_history = messages.write_history
+    arrange = messages.arrange
     read_assistant = messages.read_assistant
     holds_all = messages.holds_all
     write_assistant = messages.write_assistant

@@ -10,8 +10,6 @@ from .._nine import ID_RULE, Nine
 class MistralWriting(Writing):
     """One conversion into Mistral's dialect."""
 
-    __slots__ = ()
-
     def __init__(self, log: Ledger, names: Rule, same: bool, reply: bool) -> None:
         super().__init__(log, ID_RULE, names, same, reply)
         self.ids = Nine(ID_RULE, "tool_call.id")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...core.turns import SILENCE, results_in_place
+from ...core.turns import SILENCE
 from ...core.writing import Writing, is_plain_text, needed_parameters, note_joined
 from ...ledger import Ledger
 from ...model import (
@@ -47,14 +46,11 @@ def read_history(d: Mistral, docs: list[Json], at: str) -> list[Message]:
     return [without_silence(m) for m in chat_messages.read_history(d, docs, at)]
 
 
-def write_history(d: Mistral, messages: Sequence[Message], w: Writing) -> list[Json]:
-    if not w.same:
-        messages = results_in_place(messages, w.log, apart=True)
-        messages = in_order(d, messages, w)
-    return chat_messages.write_history(d, messages, w)
+def arrange(d: Mistral, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+    return in_order(d, chat_messages.arrange(d, messages, log), log)
 
 
-def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Message]:
+def in_order(d: Mistral, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """Turns as they may follow each other.
 
     "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role
@@ -62,24 +58,25 @@ def in_order(d: Mistral, messages: Sequence[Message], w: Writing) -> Sequence[Me
     """
     out: list[Message] = []
     before = ""
+    same = True
     for message in messages:
         if message.role == "assistant" and says_nothing(message):
             out.append(message)  # for what is lost with it
+            same = False  # what comes next depends on what came before
             continue
         if message.role == "user" and before == "tool":
-            if not chat_messages.write_history(d, [message], writing(d, Ledger(), None)):
+            if not d.write_history([message], writing(d, Ledger(), None)):
                 out.append(message)  # nothing of it can be expressed here
                 continue
             why = (
                 f"{d.name} requires an assistant turn between tool results and a user turn; "
                 f"written as {SILENCE!r}"
             )
-            w.log.invented("message.empty", message.at, why)
+            log.invented("message.empty", message.at, why)
             out.append(Message("assistant", (Text(SILENCE, at=message.at),)))
         out.append(message)
         before = message.role
-    same = len(out) == len(messages) and all(map(is_, out, messages))
-    return messages if same else out
+    return messages if same and len(out) == len(messages) else out
 
 
 def says_nothing(message: Message) -> bool:

@@ -18,7 +18,7 @@ from ...core.reading import (
     need_str,
     only,
 )
-from ...core.resuming import Going
+from ...core.resuming import Going, write_once
 from ...core.turns import HOISTED, more_results, unhoist
 from ...core.writing import Writing, is_blank, joined, object_or_text, parameters
 from ...errors import Malformed
@@ -65,7 +65,6 @@ ANYTHING = (r"[\s\S]", 10_000)
 class OllamaWriting(Writing):
     """One conversion into Ollama's dialect: it knows which call bears which name."""
 
-    __slots__ = ("known",)
     counters = ("known",)
 
     def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:
@@ -304,7 +303,12 @@ def read_tools(d: Ollama, doc: Json) -> Toolbox:
 def write_tools(d: Ollama, tree: Toolbox, log: Ledger) -> Json:
     d.lose(tree.extras, tree.at, log)
     w = OllamaWriting(log, d.is_same(tree.dialect))
-    return [write_tool(d, tool, w) for tool in tree.tools]
+    return write_tool_list(d, tree.tools, w)
+
+
+@write_once
+def write_tool_list(d: Ollama, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+    return [write_tool(d, tool, w) for tool in tools]
 
 
 def write_tool(d: Ollama, tool: Tool, w: Writing) -> Json:

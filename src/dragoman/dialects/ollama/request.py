@@ -12,7 +12,7 @@ from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import freeform
 from .. import _functions
-from .messages import OllamaWriting, read_history, write_history, write_tool
+from .messages import OllamaWriting, read_history, write_history, write_tool_list
 
 if TYPE_CHECKING:
     from . import Ollama
@@ -67,7 +67,7 @@ def write_request(d: Ollama, tree: Request, log: Ledger) -> Json:
         out["model"] = tree.model
     out["messages"] = write_history(d, tree.messages, w)
     if tree.tools:
-        out["tools"] = [write_tool(d, tool, w) for tool in tree.tools]
+        out["tools"] = write_tool_list(d, tree.tools, w)
     write_params(d, out, tree, w)
     return d.emit(out, tree, log)
 

@@ -38,6 +38,7 @@ class OpenAIChat(Ruled):
     issuer = "openai"
     can = cap.Capabilities(
         outputs=cap.Outputs(named="always"),
+        names=cap.HISTORY,
         texts=cap.Texts(needed=frozenset({"result"})),
         item_ids=cap.NOWHERE,
         passages=cap.NOWHERE,
@@ -170,6 +171,7 @@ class OpenAIChat(Ruled):
     write_output = request.write_output
     read_history = messages.read_history
     write_history = messages.write_history
+    arrange = messages.arrange
     holds_all = messages.holds_all
     write_result_content = messages.write_result_content
     read_assistant = assistant.read_assistant

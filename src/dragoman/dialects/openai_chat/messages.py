@@ -17,6 +17,7 @@ from ...core.turns import (
 )
 from ...core.writing import Writing
 from ...errors import Malformed
+from ...ledger import Ledger
 from ...model import Block, Json, Message, Role, Text, ToolResult
 from ...tools.tool_errors import MARK
 from . import assistant, inline, parts
@@ -96,13 +97,18 @@ def read_history(d: OpenAIChat, docs: list[Json], at: str) -> list[Message]:
     return mark_custom_results(out) if custom else out
 
 
+def arrange(d: OpenAIChat, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+    """Messages of another dialect in the order that they have here; the same if they are in it."""
+    return results_in_place(messages, log, apart=True)
+
+
 def write_history(d: OpenAIChat, messages: Sequence[Message], w: Writing) -> list[Json]:
     # A variant that adds something to the turns of the model has its own way to write them.
     if messages is w.log.plain and type(d).write_assistant is assistant.write_assistant:
         return [{"role": role, "content": text} for role, text in w.log.texts]
     out: list[Json]
     hoisted: list[Json]
-    go = Going(d.writes, messages, w, lambda them, log: results_in_place(them, log, apart=True))
+    go = Going(d.writes, messages, w, d.arrange)
     messages = go.messages
     start, (out, hoisted) = go.take(w, 0, [], [])
     for index, message in enumerate(messages[start:] if start else messages, start):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from ...core.writing import Writing
 from ...dialect import Dialect, Problem
 from ...ledger import Ledger
 from ...lint.rules import lay_open, within
-from ...model import Json, Node, OutputFormat, Request, Thinking
+from ...model import Block, Json, Media, Node, OutputFormat, Request, Source, Thinking, ToolChoice
 from .._model_rules import chat_model
 from .._openai import short_user
 from . import OpenAIChat
@@ -72,7 +72,7 @@ class Compatible(OpenAIChat):
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {"range": "A number is in the range that the API documents."}
-    thinking_key = "reasoning_content"
+    thinking_key: ClassVar[str | None] = "reasoning_content"
     can = replace(
         OpenAIChat.can,
         freeform="wrapped",
@@ -142,6 +142,77 @@ class Compatible(OpenAIChat):
         super().write_effort(out, config, w)
 
 
+Mode: TypeAlias = Literal["on", "off", "adaptive", "between-tools"]
+
+
+class Switched(Compatible):
+    """Servers that turn reasoning on and off with ``thinking: {"type": ...}``."""
+
+    modes: ClassVar[Mapping[str, Mode]] = {"enabled": "on", "disabled": "off"}
+    """The types, and what they mean."""
+    inner_budget: ClassVar[str | None] = None
+    """What a budget is called in the object, if it has one."""
+
+    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
+        given = super().read_effort(doc, taken)
+        config = doc.get("thinking")
+        if (
+            config.__class__ is not dict
+            or (mode := self.modes.get(str(config.get("type")))) is None
+        ):
+            return given
+        taken.add("thinking")
+        effort = None if given is None else given.effort
+        budget = maybe_int(config, self.inner_budget, "/thinking") if self.inner_budget else None
+        known = ("type", self.inner_budget) if self.inner_budget else ("type",)
+        return Thinking(mode, effort, budget, at="/thinking", extras=self.keep(config, known))
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        if config.mode is not None or (self.inner_budget and config.budget is not None):
+            mode = config.mode or "on"
+            words = {meaning: word for word, meaning in reversed(tuple(self.modes.items()))}
+            written: dict[str, Json] = {"type": words.get(mode, next(iter(self.modes)))}
+            if self.inner_budget and config.budget is not None and (w.same or mode != "off"):
+                written[self.inner_budget] = config.budget
+            out["thinking"] = self.emit(written, config, w.log) if w.same else written
+        super().write_effort(out, replace(config, mode=None, budget=None), w)
+
+
+class Prefixed(Compatible):
+    """Servers that go on with the last turn where a key in it says so."""
+
+    windows = False  # the last turn may say that it is the last
+    prefix: ClassVar[str] = "prefix"
+
+    def read_request(self, doc: Json) -> Request:
+        return prefixed(super().read_request(doc), self.prefix)
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        out: Json = super().write_request(replace(tree, prefill=None), log)
+        messages = out["messages"]
+        begun = bool(messages) and messages[-1]["role"] == "assistant"
+        if continues(self, tree, begun, False, log):
+            messages[-1][self.prefix] = True
+        return out
+
+
+class Stored(Compatible):
+    """Servers that keep files, which are named as if they were addresses."""
+
+    file_prefix: ClassVar[str] = ""
+
+    def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
+        block = super().read_part(doc, kind, at)
+        if not isinstance(block, Media) or not block.source.value.startswith(self.file_prefix):
+            return block
+        return replace(block, source=Source("file", block.source.value, issuer=self.issuer))
+
+    def write_part(self, block: Block, w: Writing) -> list[Json]:
+        if isinstance(block, Media) and block.source.kind == "file":
+            block = replace(block, source=Source("url", block.source.value))
+        return super().write_part(block, w)
+
+
 CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
 
 
@@ -179,12 +250,12 @@ def without_fields(node: N, *keys: str) -> N:
     return replace(node, extras=replace(node.extras, fields=rest))
 
 
-def prefixed(tree: Request) -> Request:
+def prefixed(tree: Request, key: str = "prefix") -> Request:
     """A request whose last message says ``prefix``: the model goes on with it."""
     last = tree.messages[-1] if tree.messages else None
-    if last is None or last.extras is None or last.extras.fields.get("prefix") is not True:
+    if last is None or last.extras is None or last.extras.fields.get(key) is not True:
         return tree
-    messages = (*tree.messages[:-1], without_fields(last, "prefix"))
+    messages = (*tree.messages[:-1], without_fields(last, key))
     return replace(tree, messages=messages, prefill=True)
 
 
@@ -195,6 +266,30 @@ def continues(to: Dialect, tree: Request, begun: bool, always: bool, log: Ledger
     elif always and begun and not tree.prefill:
         to.continue_message(tree.messages[-1], log)
     return bool(tree.prefill) and begun
+
+
+def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
+    """A request of which the choice is one that a model may be given while it thinks.
+
+    A call that was asked for is worth more than reasoning that nobody asked for; where both were
+    asked for, the model may choose.
+    """
+    thinking = tree.params.thinking
+    if choice.mode not in ("required", "named") or not tree.tools:
+        return tree
+    if thinking is None or not (thinking.mode or thinking.effort or thinking.budget):
+        log.invented(
+            "thinking",
+            choice.at,
+            f"{log.target} does not support a forced tool call with thinking enabled",
+        )
+        off = replace(thinking or Thinking(at=choice.at), mode="off")
+        return replace(tree, params=replace(tree.params, thinking=off))
+    if thinking.mode == "off":
+        return tree
+    why = f"{log.target} takes no forced tool call with thinking enabled; the model may choose"
+    log.approximated("tool_choice", choice.at, why)
+    return replace(tree, tool_choice=replace(choice, mode="auto", name=None, kind="function"))
 
 
 def ends_begun(messages: list[Json]) -> bool:

@@ -49,9 +49,9 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
     serves: ClassVar[tuple[str, ...]] = ("openai",)
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
-    history = "input"
+    history: ClassVar[str | None] = "input"
     implied_type = "message"
-    stream_signs = (
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
         ("type", "response.created"),
         ("type", "response.in_progress"),
         ("sequence_number", None),  # what every event has, an error too

@@ -56,7 +56,6 @@ FILE_KEYS = ("type", "detail", "filename", CACHE)
 class ItemWriting(Writing):
     """A conversion under way, with the ids that a response gives its items."""
 
-    __slots__ = ("count", "custom", "within")
     counters = ("count",)
 
     def __init__(self, log: Ledger, same: bool, reply: bool = False) -> None:

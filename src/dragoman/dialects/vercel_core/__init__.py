@@ -56,7 +56,6 @@ RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
 class CoreWriting(Writing):
     """A conversion that knows whether the parts of a turn of text are joined."""
 
-    __slots__ = ("joins",)
     joins: bool
 
 

@@ -26,7 +26,7 @@ from ...model import (
 )
 from . import turns
 from .options import Taker, finish, keep_options, read_cache, write_cache
-from .tools import read_choice, read_tool_list, write_choice, write_tool
+from .tools import read_choice, read_tool_list, write_choice, write_tool_list
 
 if TYPE_CHECKING:
     from . import VercelModel
@@ -80,7 +80,7 @@ def write_request(d: VercelModel, tree: Request, log: Ledger) -> Json:
         out["model"] = tree.model
     write_params(d, out, tree.params, w)
     if tree.tools or (tree.tools is not None and w.same):
-        out["tools"] = [write_tool(d, tool, w) for tool in tree.tools]
+        out["tools"] = write_tool_list(d, tree.tools, w)
     if tree.tool_choice is not None:
         write_request_choice(d, out, tree.tool_choice, w)
     write_conversation(d, out, tree.messages, w)

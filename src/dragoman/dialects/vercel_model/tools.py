@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...core.resuming import write_once
 from ...core.writing import Writing, needed_parameters
 from ...dialect import Dialect
 from ...ledger import Ledger
@@ -33,7 +34,12 @@ def read_tools(d: VercelModel, doc: Json) -> Toolbox:
 def write_tools(d: VercelModel, tree: Toolbox, log: Ledger) -> Json:
     d.lose(tree.extras, tree.at, log)
     w = d.writing(log, tree.dialect)
-    return [write_tool(d, tool, w) for tool in tree.tools]
+    return write_tool_list(d, tree.tools, w)
+
+
+@write_once
+def write_tool_list(d: VercelModel, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+    return [write_tool(d, tool, w) for tool in tools]
 
 
 def read_tool_list(d: VercelModel, docs: Json, at: str) -> tuple[Tool, ...]:

@@ -1,0 +1,216 @@
+"""Where each agent keeps its sessions, and what it wants in a file that it resumes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from ..dialects.codex import CONTEXT
+from ..errors import Unsupported
+from ..model import Json
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+LONGEST = 200
+"""How long the name of a folder may be; beyond that, Claude Code adds a digest of its own."""
+
+
+class Session(NamedTuple):
+    """A stored session, as far as its beginning tells."""
+
+    agent: str
+    id: str
+    path: Path
+    project: str
+    """the folder that the agent worked in; empty: the file does not tell"""
+    changed: float
+    """when something was last said, as seconds since 1970"""
+    size: int
+    words: str
+    """what the user said first"""
+    version: str = ""
+    """of the agent that wrote it"""
+
+
+class Agent:
+    """An agent; its name is that of the dialect of its files."""
+
+    name: ClassVar[str]
+    program: ClassVar[str]
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        """The folder with its sessions."""
+        raise NotImplementedError
+
+    def files(self, env: Mapping[str, str]) -> Iterable[Path]:
+        """The files of its sessions."""
+        raise NotImplementedError
+
+    def id_of(self, path: Path) -> str:
+        """The id by which it resumes the session in a file."""
+        found = UUID.findall(path.name)
+        return str(found[-1]) if found else path.name.partition(".")[0]
+
+    def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
+        """The project, the first words and the version, by the first lines of a file."""
+        raise NotImplementedError
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        """Where the file of a new session lies."""
+        raise NotImplementedError
+
+    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+        """The lines of a new session, under its id and in its folder."""
+        raise NotImplementedError
+
+    def resume(self, id: str, project: str) -> str:
+        """The command that goes on with a session."""
+        raise NotImplementedError
+
+
+def home(env: Mapping[str, str], variable: str, folder: str) -> Path:
+    """The folder of an agent: as a variable says, or in the home folder."""
+    if given := env.get(variable):
+        return Path(given)
+    return Path(env.get("HOME") or env.get("USERPROFILE") or "~").expanduser() / folder
+
+
+def within(project: str, command: str) -> str:
+    return f"cd {shlex.quote(project)} && {command}"
+
+
+class ClaudeCode(Agent):
+    name = "claude-code"
+    program = "claude"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        return home(env, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        # Files of subagents are called agent-<id>.jsonl, and lie in folders of their sessions.
+        for path in self.root(env).glob("*/*.jsonl"):
+            if UUID.fullmatch(path.stem):
+                yield path
+
+    def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
+        project = words = version = ""
+        for line in lines:
+            project = project or _text(line.get("cwd"))
+            version = version or _text(line.get("version"))
+            message = line.get("message")
+            if line.get("type") == "user" and not words and isinstance(message, dict):
+                if not (line.get("isMeta") or line.get("isSidechain")):
+                    said = _spoken(message)
+                    words = "" if said.startswith("<") else said  # a command, or a context
+            if project and words and version:
+                break
+        return project, words, version
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        folder = re.sub("[^a-zA-Z0-9]", "-", project)
+        if len(folder) > LONGEST:
+            raise Unsupported(f"the path of the project is longer than {LONGEST} characters")
+        return self.root(env) / folder / f"{id}.jsonl"
+
+    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+        return [{**line, "sessionId": id, "cwd": project} for line in lines]
+
+    def resume(self, id: str, project: str) -> str:
+        return within(project, f"claude --resume {id}")
+
+
+class Codex(Agent):
+    name = "codex"
+    program = "codex"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        return home(env, "CODEX_HOME", ".codex") / "sessions"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        for pattern in ("rollout-*.jsonl", "rollout-*.jsonl.zst"):
+            yield from self.root(env).glob(f"*/*/*/{pattern}")
+
+    def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
+        project = words = version = ""
+        for line in lines:
+            payload = line.get("payload")
+            if not isinstance(payload, dict):
+                continue
+            if line.get("type") == "session_meta" and not version:
+                project = _text(payload.get("cwd"))
+                version = _text(payload.get("cli_version"))
+            elif line.get("type") == "response_item" and payload.get("role") == "user":
+                said = _spoken(payload.get("content"))
+                if said and not said.startswith(CONTEXT):
+                    words = said
+                    break
+        return project, words, version
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        date = datetime.fromtimestamp(now, UTC)
+        name = f"rollout-{date:%Y-%m-%dT%H-%M-%S}-{id}.jsonl"
+        return self.root(env) / f"{date:%Y}" / f"{date:%m}" / f"{date:%d}" / name
+
+    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+        out: list[Json] = []
+        for line in lines:
+            payload: dict[str, Any] = line["payload"]
+            if line["type"] == "session_meta":
+                payload = {**payload, "id": id, "cwd": project}
+            elif line["type"] == "turn_context":
+                payload = {**payload, "cwd": project}
+            out.append({**line, "payload": payload})
+        return out
+
+    def resume(self, id: str, project: str) -> str:
+        return within(project, f"codex resume {id}")
+
+
+class QwenCode(ClaudeCode):
+    name = "qwen-code"
+    program = "qwen"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        return home(env, "QWEN_HOME", ".qwen") / "projects"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        for path in self.root(env).glob("*/chats/*.jsonl"):
+            if UUID.fullmatch(path.stem):
+                yield path
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        path = super().place(env, id, project, now)
+        return path.parent / "chats" / path.name
+
+    def resume(self, id: str, project: str) -> str:
+        return within(project, f"qwen --resume {id}")
+
+
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (ClaudeCode(), Codex(), QwenCode())}
+
+
+def agent_of(name: str) -> Agent:
+    """The agent of that name."""
+    if name not in AGENTS:
+        raise Unsupported(f"unknown agent {name!r}; known: {', '.join(AGENTS)}")
+    return AGENTS[name]
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _spoken(content: Json) -> str:
+    """The first text of a message."""
+    if isinstance(content, dict):
+        content = content.get("parts", content.get("content"))
+    if isinstance(content, str):
+        return content.strip()
+    for part in content if isinstance(content, list) else ():
+        text = part.get("text") if isinstance(part, dict) else None
+        if isinstance(text, str) and text.strip():
+            return text.strip()
+    return ""

@@ -1,0 +1,139 @@
+"""Which sessions there are; of each file only the beginning is read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from ..core.reading import UNREADABLE, decode
+from ..errors import MissingExtra, Unsupported
+from ..model import Json
+from .agents import AGENTS, Agent, Session, agent_of
+from .packed import unpacked
+
+HEAD = 64 * 1024
+"""How much of a file is read at once, of its beginning and of its end."""
+MOST = 1024 * 1024
+"""How much of the beginning is read at most."""
+TIME = re.compile(rb'"timestamp" ?: ?"([0-9T:.+-]{19,32}Z?)"')
+REFERENCE = re.compile(r"([a-z][a-z-]*):(\w[\w-]*)")
+LATEST = "latest"
+SHORT = 8
+"""How many characters of an id are shown, unless more are needed to tell it from others."""
+
+
+def listed(
+    env: Mapping[str, str], *, agent: str | None = None, project: str | None = None
+) -> list[Session]:
+    """The sessions of this machine, the newest first.
+
+    ``project``: only those of this folder, or of folders below it.
+    """
+    found: list[Session] = []
+    for each in AGENTS.values() if agent is None else (agent_of(agent),):
+        for path in each.files(env):
+            session = described(each, path)
+            if session is not None and (project is None or is_in(session.project, project)):
+                found.append(session)
+    return sorted(found, key=lambda s: (-s.changed, s.agent, s.id))
+
+
+def is_in(folder: str, project: str) -> bool:
+    wanted = project.rstrip("/") or "/"
+    return folder == wanted or folder.startswith(wanted.rstrip("/") + "/")
+
+
+def described(agent: Agent, path: Path) -> Session | None:
+    """What the beginning of a file tells; None: it is gone, or cannot be read."""
+    try:
+        status = path.stat()
+        project, words, version = agent.describe(first_lines(path))
+        changed = last_time(path) or status.st_mtime
+    except (OSError, MissingExtra):
+        return None
+    return Session(
+        agent.name, agent.id_of(path), path, project, changed, status.st_size, words, version
+    )
+
+
+def last_time(path: Path) -> float | None:
+    """When the last line was written, as the end of a file tells."""
+    if path.suffix == ".zst":
+        return None
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - HEAD, 0))
+        times = TIME.findall(file.read(HEAD))
+    try:
+        return datetime.fromisoformat(times[-1].decode().replace("Z", "+00:00")).timestamp()
+    except (IndexError, ValueError):
+        return None
+
+
+def first_lines(path: Path) -> Iterator[dict[str, Json]]:
+    """The objects in the first lines of a file. No more is read than is asked for."""
+    with path.open("rb") as packed:
+        file = unpacked(packed) if path.suffix == ".zst" else packed
+        read, data = 0, b""
+        while read < MOST and (more := file.read(HEAD)):
+            read += len(more)
+            *whole, data = (data + more).split(b"\n")
+            yield from _objects(whole)
+        yield from _objects([data])
+
+
+def _objects(lines: list[bytes]) -> Iterator[dict[str, Json]]:
+    for line in lines:
+        try:
+            value = decode(line)
+        except UNREADABLE:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def references(sessions: list[Session]) -> list[str]:
+    """How each session can be named, as shortly as may be."""
+    ids: dict[str, list[str]] = {}
+    for session in sessions:
+        ids.setdefault(session.agent, []).append(session.id)
+    return [f"{s.agent}:{_short(s.id, ids[s.agent])}" for s in sessions]
+
+
+def _short(id: str, ids: list[str]) -> str:
+    for size in range(SHORT, len(id), 4):
+        if sum(other.startswith(id[:size]) for other in ids) == 1:
+            return id[:size]
+    return id
+
+
+def is_reference(written: str) -> bool:
+    """Whether a user means a session of an agent: ``codex:latest``."""
+    found = REFERENCE.fullmatch(written)
+    return found is not None and found[1] in AGENTS
+
+
+def find(reference: str, env: Mapping[str, str]) -> Session:
+    """The session that is meant: by its id, by how its id begins, or the ``latest``."""
+    found = REFERENCE.fullmatch(reference)
+    if found is None:
+        raise Unsupported(f"{reference!r} is no session; name it as AGENT:ID or AGENT:latest")
+    agent, wanted = agent_of(found[1]), found[2]
+    paths = sorted(agent.files(env))
+    if wanted != LATEST:
+        paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
+        exact = [path for path in paths if agent.id_of(path) == wanted]
+        paths = exact[:1] or paths
+    sessions = [session for path in paths if (session := described(agent, path)) is not None]
+    if wanted == LATEST:
+        sessions = sorted(sessions, key=lambda session: session.changed)[-1:]
+    if not sessions:
+        hint = f"`dragoman sessions --agent {agent.name}` lists them"
+        raise Unsupported(f"{agent.name} has no session {wanted!r}; {hint}")
+    if len(sessions) > 1:
+        ids = ", ".join(session.id for session in sessions[:4])
+        raise Unsupported(f"{wanted!r} begins the ids of {len(sessions)} sessions: {ids}")
+    return sessions[0]

@@ -1,0 +1,192 @@
+"""Sessions on a disk: listed, found, moved. The home folder is one of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import places
+from dragoman import DragomanError, Lossy, Malformed, Unsupported, convert, dialects
+from dragoman.sessions import AGENTS, find, is_reference, listed, move, references
+from dragoman.sessions.listing import MOST, first_lines
+
+CORPUS = places.CORPUS
+ID = "5b1a4a52-6f0a-4c0e-9a55-0d8a4c1f2b30"
+NEW = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+NOW = 1_772_449_200.0
+HEADS = {
+    "claude-code": ".claude/projects/-home-dev-shop/{}.jsonl",
+    "codex": ".codex/sessions/2026/03/02/rollout-2026-03-02T11-00-00-{}.jsonl",
+    "qwen-code": ".qwen/projects/-home-dev-shop/chats/{}.jsonl",
+}
+
+
+def lines_of(agent: str) -> list[Any]:
+    case = CORPUS / f"session-{agent}" / f"{agent}.request.json"
+    found: list[Any] = json.loads(case.read_text("utf-8"))
+    return found
+
+
+def store(home: Path, agent: str, id: str = ID, lines: list[Any] | None = None) -> Path:
+    path = home / HEADS[agent].format(id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = lines_of(agent) if lines is None else lines
+    path.write_text("".join(json.dumps(line) + "\n" for line in written), "utf-8")
+    return path
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    for agent in HEADS:
+        store(tmp_path, agent)
+    return {"HOME": str(tmp_path)}
+
+
+def test_every_agent_has_a_dialect_and_a_place() -> None:
+    assert AGENTS.keys() == HEADS.keys()
+    assert AGENTS.keys() == {name for name in dialects.names() if dialects.get(name).lines}
+
+
+def test_the_newest_comes_first(env: dict[str, str]) -> None:
+    found = listed(env)
+    assert [session.agent for session in found] == ["qwen-code", "codex", "claude-code"]
+    assert {session.project for session in found} == {"/home/dev/shop"}
+    assert [session.words for session in found] == [
+        "Which tests fail?", "Why does the test fail?", "Which tests fail, and why?",
+    ]  # fmt: skip
+    assert references(found) == [f"{session.agent}:5b1a4a52" for session in found]
+    assert listed(env, project="/home/dev") == found
+    assert listed(env, project="/home/dev/sh") == []
+    assert [session.agent for session in listed(env, agent="codex")] == ["codex"]
+    assert listed({"HOME": "/nonexistent"}) == []
+
+
+def test_the_environment_says_where(tmp_path: Path) -> None:
+    store(tmp_path, "codex")
+    moved = {"HOME": "/nonexistent", "CODEX_HOME": str(tmp_path / ".codex")}
+    assert [session.agent for session in listed(moved)] == ["codex"]
+
+
+def test_a_file_of_a_subagent_is_no_session(tmp_path: Path) -> None:
+    path = store(tmp_path, "claude-code")
+    path.rename(path.with_name("agent-a1b2c3.jsonl"))
+    assert listed({"HOME": str(tmp_path)}) == []
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe\n", b'{"type":', b"[1]\n", b"{}\n" * 9])
+def test_a_file_that_says_nothing_is_listed_all_the_same(tmp_path: Path, data: bytes) -> None:
+    store(tmp_path, "claude-code").write_bytes(data)
+    [session] = listed({"HOME": str(tmp_path)})
+    assert (session.project, session.words, session.size) == ("", "", len(data))
+
+
+def test_of_a_large_file_little_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"a": 1}\n')
+        file.truncate(100 * MOST)  # a hole, which costs no disk
+    lines = first_lines(path)
+    assert next(lines) == {"a": 1}
+    assert list(lines) == []  # it ends long before the file does
+
+
+def test_sessions_are_found_by_how_their_ids_begin(env: dict[str, str], tmp_path: Path) -> None:
+    other = ID[:-2] + "99"
+    store(tmp_path, "codex", other)
+    assert find(f"codex:{ID}", env).id == ID
+    assert find("claude-code:5b1a", env).id == ID
+    assert references(listed(env, agent="codex"))[0].count("-") == ID.count("-")
+    with pytest.raises(Unsupported, match="2 sessions"):
+        find("codex:5b1a", env)
+    with pytest.raises(Unsupported, match="no session 'ffff'"):
+        find("codex:ffff", env)
+    with pytest.raises(Unsupported, match="unknown agent"):
+        find("emacs:ffff", env)
+    assert is_reference("codex:latest")
+    assert not is_reference("emacs:latest")
+    assert not is_reference("codex:../../etc")
+
+
+@pytest.mark.parametrize("target", HEADS)
+@pytest.mark.parametrize("source", HEADS)
+def test_a_moved_session_is_a_new_one(env: dict[str, str], source: str, target: str) -> None:
+    session = find(f"{source}:latest", env)
+    before = session.path.read_bytes()
+    moved = move(session, target, env, now=NOW, id=NEW)
+    assert session.path.read_bytes() == before
+    assert stat.S_IMODE(os.stat(moved.path).st_mode) == 0o600
+    assert moved.command.startswith("cd /home/dev/shop && ")
+    assert moved.command.endswith(NEW)
+    found = find(f"{target}:{NEW}", env)
+    assert (found.project, found.path) == ("/home/dev/shop", moved.path)
+    assert found.words == session.words
+    data = moved.path.read_bytes()
+    assert ID not in data.decode()
+    same = convert(data, source=target, target=target)
+    assert same.to_json() == data
+    assert not same.losses
+    with pytest.raises(FileExistsError):
+        move(session, target, env, now=NOW, id=NEW)
+    assert moved.path.read_bytes() == data
+
+
+def test_what_is_said_goes_with_it(env: dict[str, str]) -> None:
+    """Round the agents, and home again: nothing that somebody said is lost on the way."""
+    session = find("claude-code:latest", env)
+    for number, agent in enumerate(("codex", "qwen-code", "claude-code")):
+        moved = move(session, agent, env, now=NOW + number, id=NEW[:-1] + str(number))
+        session = find(f"{agent}:{moved.id}", env)
+    talks = [
+        convert(path.read_bytes(), source="claude-code", target="openai-chat", facet="messages")
+        for path in (find(f"claude-code:{ID}", env).path, session.path)
+    ]
+    one, two = ([{k: v for k, v in m.items() if k != "refusal"} for m in t.document] for t in talks)
+    assert one == two
+
+
+def test_a_dry_run_writes_nothing(env: dict[str, str]) -> None:
+    session = find("codex:latest", env)
+    moved = move(session, "claude-code", env, now=NOW, dry_run=True, project="/home/dev/other")
+    assert not moved.path.exists()
+    assert moved.path.parent.name == "-home-dev-other"
+    assert "cd /home/dev/other && claude --resume" in moved.command
+    assert moved.losses
+
+
+def test_a_refused_loss_writes_nothing(env: dict[str, str]) -> None:
+    with pytest.raises(Lossy):
+        move(find("codex:latest", env), "qwen-code", env, now=NOW, id=NEW, fail_on={"dropped"})
+    assert len(listed(env, agent="qwen-code")) == 1
+
+
+def test_what_cannot_be_moved(env: dict[str, str], tmp_path: Path) -> None:
+    session = find("codex:latest", env)
+    with pytest.raises(Unsupported, match="UUID"):
+        move(session, "claude-code", env, now=NOW, id="../../x")
+    with pytest.raises(Unsupported, match="longer"):
+        move(session, "claude-code", env, now=NOW, project="/a" * 150)
+    store(tmp_path, "codex", lines=[{"type": "session_meta"}])
+    with pytest.raises(Unsupported, match="--project"):
+        move(find("codex:latest", env), "claude-code", env, now=NOW)
+    session.path.write_bytes(b"nothing\n")
+    with pytest.raises(Malformed):
+        move(session, "claude-code", env, now=NOW)
+    session.path.unlink()
+    with pytest.raises(DragomanError):
+        find("codex:latest", env)
+
+
+def test_a_packed_file_is_read(env: dict[str, str]) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    session = find("codex:latest", env)
+    packed = session.path.with_name(session.path.name + ".zst")
+    packed.write_bytes(zstandard.ZstdCompressor().compress(session.path.read_bytes()))
+    session.path.unlink()
+    found = find(f"codex:{ID}", env)
+    assert found.words == "Why does the test fail?"
+    assert move(found, "claude-code", env, now=NOW, id=NEW).path.exists()
