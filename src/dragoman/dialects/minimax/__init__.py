@@ -164,14 +164,23 @@ def failed(doc: dict[str, Json]) -> bool:
     )
 
 
-def texts_of(docs: Json) -> tuple[str, ...] | None:
-    """The texts of ``reasoning_details``; None where there is more to them."""
+def texts_of(docs: Json, numbered: bool = False) -> tuple[str, ...] | None:
+    """The texts of ``reasoning_details``; None where there is more to them than the API writes.
+
+    ``numbered``: the index tells which part of all is meant, as in a stream.
+    """
     if docs.__class__ is not list or not docs:
         return None
-    if not all(d.__class__ is dict and d.get("type") == TEXT for d in docs):
-        return None
-    texts = tuple(d.get("text") for d in docs)
-    return texts if all(text.__class__ is str for text in texts) else None
+    texts: list[str] = []
+    for place, doc in enumerate(docs):
+        if doc.__class__ is not dict or doc.get("text").__class__ is not str:
+            return None
+        index = doc.get("index") if numbered else place
+        usual = detail(doc["text"], index if index.__class__ is int else 0)
+        if not doc.items() <= usual.items():
+            return None
+        texts.append(doc["text"])
+    return tuple(texts)
 
 
 def detail(text: str, index: int = 0) -> dict[str, Json]:

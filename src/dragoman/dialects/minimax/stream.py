@@ -22,7 +22,7 @@ class MiniMaxReader(ChatReader):
         self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
     ) -> None:
         docs = delta.get(DETAILS)
-        texts = texts_of(docs)
+        texts = texts_of(docs, numbered=True)
         if texts is not None:
             self.add_details(speaker.number, docs)
             given = delta.get("reasoning_content")
