@@ -29,9 +29,9 @@ LESS = 6
 OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""
 GREAT = frozenset({"anthropic-messages", "gemini", "openai-chat", "openai-responses"})
-"""The APIs whose documents are tried with every dialect, and that every document is tried with."""
-OTHERS = 12
-"""With so many other dialects a document is tried that is not of these."""
+"""The APIs that every document is tried with."""
+OTHERS = 8
+"""With so many other dialects a document is tried; one of these APIs with three times as many."""
 FEW = 3
 """So many items are kept of a function whose items take long."""
 COSTLY = frozenset(
@@ -163,14 +163,12 @@ def tried(document: Document, names: Iterable[str]) -> tuple[str, ...]:
     """Those of these dialects that a document is tried with, so that work grows with the
     documents and not with their number times that of the dialects.
 
-    All, for a document of the great APIs; for others these, its own, and those with the lowest
-    checksums, which cover the name of the document: each is tried with others.
+    The great APIs, its own, and those with the lowest checksums, which cover the name of the
+    document: each is tried with others.
     """
-    if document.dialect in GREAT:
-        return tuple(names)
     always = {*GREAT, document.dialect}
     others = sorted(set(names) - always, key=lambda name: (_digest(document, name), name))
-    found = always.union(others[:OTHERS])
+    found = always.union(others[: OTHERS * 3 if document.dialect in GREAT else OTHERS])
     return tuple(name for name in names if name in found)
 
 

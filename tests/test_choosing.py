@@ -83,12 +83,10 @@ def test_work_grows_with_the_documents_and_every_dialect_is_tried() -> None:
     for document in WHOLE:
         found = choosing.tried(document, names)
         assert {*choosing.GREAT, document.dialect} <= set(found)
-        if document.dialect in choosing.GREAT:
-            assert found == names
-        else:
-            assert len(found) <= len(choosing.GREAT) + 1 + choosing.OTHERS
-            more = choosing.tried(document, (*names, "a-new-dialect"))
-            assert len(set(found) - set(more)) <= 1  # a new dialect does not shuffle the others
+        share = 3 if document.dialect in choosing.GREAT else 1
+        assert len(found) <= len(choosing.GREAT) + 1 + choosing.OTHERS * share
+        more = choosing.tried(document, (*names, "a-new-dialect"))
+        assert len(set(found) - set(more)) <= 1  # a new dialect does not shuffle the others
         tried.update((document.dialect, name) for name in found)
     often = [name for name, count in Counter(d.dialect for d in WHOLE).items() if count >= 30]
     assert len(often) > 5
