@@ -15,6 +15,7 @@
 - ``store``      what is kept between requests: in memory, in SQLite or in Redis
 - ``clients``    keys of clients, their limits
 - ``watching``   log lines and metrics; ``tracing`` has spans for OpenTelemetry
+- ``observing``  who watches exchanges as they happen: the hook for pages and recorders
 - ``extras``     other paths of the vendors' APIs: lists of models, token counts, health
 
 ``Gateway(config)`` is an ASGI application that can be mounted in another one; ``dragoman serve``
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 from .app import Gateway
 from .config import Config, Upstream, load_config
+from .observing import Observer
 from .script import Script
 
-__all__ = ["Config", "Gateway", "Script", "Upstream", "load_config"]
+__all__ = ["Config", "Gateway", "Observer", "Script", "Upstream", "load_config"]

@@ -21,6 +21,7 @@ from .clients import Guests, Refused
 from .config import Aim, Client, Config, ConfigError, checked, read_file, route
 from .doors import Door, find, key_of
 from .handling import Handling, Send
+from .observing import Observer
 from .store import Store, StoreFailed, open_store
 from .tracing import Tracing
 from .upstreams import Upstream, open_upstreams
@@ -46,15 +47,25 @@ class Gateway:
     """An ASGI application that replies for models of any dialect.
 
     >>> gateway = Gateway()  # without upstreams, the scripted model replies
+
+    ``store`` is a store of the application's own, ``observer`` is told of all that passes
+    (``observing.Observer``).
     """
 
-    def __init__(self, config: Config | None = None, *, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        store: Store | None = None,
+        observer: Observer | None = None,
+    ) -> None:
         self.config = checked(config or Config())
         self.upstreams: dict[str, Upstream] = open_upstreams(self.config)
         self.guests = Guests(self.config.clients)
         self.store = store or open_store(self.config.store or "memory", self.config.store_days)
         self.log, self.metrics = Log(self.config), Metrics()
         self.tracing = Tracing() if self.config.traces else None
+        self.observer = observer
         self.envelope = Envelope(self._secret())
         self._enclosed = self.config.secret_env is not None or self.config.secret_file is not None
         self._routes: dict[str, tuple[Aim, ...]] = {}
@@ -172,6 +183,8 @@ class Gateway:
         if self.tracing is not None:
             asked = self.upstreams.get(seen.upstream)
             self.tracing.ended(seen, handling.headers, "" if asked is None else asked.dialect.name)
+        if self.observer is not None:
+            self.observer.ended(seen)
 
     async def _until_gone(self, work: Awaitable[None], receive: Receive) -> None:
         task = asyncio.current_task()

@@ -35,6 +35,7 @@ from . import config, continuing
 from .carrying import MARK, Carrying, turn_keys
 from .clients import Refused
 from .doors import Door
+from .observing import ObservedReply, observed_send, without_keys
 from .passing import Passing
 from .policies import USER
 from .renaming import Renamer
@@ -78,6 +79,9 @@ class Handling:
         self.headers, self._send = headers, send
         self.seen = Seen()
         self.seen.dialect = door.dialect.name
+        self._observer = gateway.observer
+        if self._observer is not None:
+            self._send = observed_send(self._observer, self.seen, send)
         self.client = config.Client()
         self.key: str | None = None
         self.started = False
@@ -97,6 +101,8 @@ class Handling:
         """Reply a request, whatever becomes of it."""
         self.seen.received = len(body)
         try:
+            if self._observer is not None:
+                self._observer.client_request(self.seen, without_keys(self.headers), body)
             await self._answer(body)
         except Refused as refused:
             await self.refuse(refused.kind, refused.message, refused.retry_after)
@@ -167,12 +173,16 @@ class Handling:
         self, document: Json, upstream: Upstream, aim: config.Aim, stream: bool, last: bool
     ) -> bool:
         call = Ask(aim.model, stream, self.dialect, self.key, self.headers)
+        if self._observer is not None:
+            self._observer.upstream_request(self.seen, document)
         try:
             incoming = await upstream.open(document, call)
         except ProviderError:
             if last or self.started:
                 raise
             return False
+        if self._observer is not None:
+            incoming = ObservedReply(self._observer, self.seen, incoming, upstream.secrets)
         try:
             if not last and not self.started and incoming.status in AGAIN:
                 return False
@@ -353,7 +363,7 @@ class Handling:
         return Result(document, result.losses, status=result.status)
 
     async def _reply_whole(self, upstream: Upstream, incoming: Incoming) -> None:
-        body = await incoming.rest()
+        body = upstream.secrets.hide_bytes(await incoming.rest())
         value = object_in(body)
         if value is None:
             raise no_reply(incoming.status, incoming.headers, body, upstream.secrets)

@@ -61,8 +61,6 @@ class Incoming(Protocol):
 
     async def rest(self, begun: bytes = b"") -> bytes: ...
 
-    async def finish(self) -> None: ...
-
     def close(self) -> None: ...
 
 
@@ -289,9 +287,6 @@ class Written:
     async def rest(self, begun: bytes = b"") -> bytes:
         return begun + await self.read()
 
-    async def finish(self) -> None:
-        pass
-
     def close(self) -> None:
         pass
 
@@ -318,9 +313,6 @@ class Playing:
         while data := await self.read():
             parts.append(data)
         return b"".join(parts)
-
-    async def finish(self) -> None:
-        pass
 
     def close(self) -> None:
         pass
