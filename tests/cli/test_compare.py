@@ -11,9 +11,9 @@ import pytest
 
 import dragoman
 import places
-from dragoman.cli.compare import IGNORABLE, Difference, compare, excerpts, resolves
 from dragoman.core.walk import meaning
 from dragoman.testing import Case, load_case, load_corpus
+from dragoman.views.compare import IGNORABLE, Difference, compare, excerpts, resolves
 
 CORPUS = load_corpus(places.CORPUS)
 CHAIN = load_case(places.CORPUS / "tool-call-chain")

@@ -17,8 +17,8 @@ from dragoman.cli.images import protocol
 from dragoman.cli.lines import Picture, Span, measure, paragraphs, render, visible, width, wrap
 from dragoman.cli.page import page
 from dragoman.cli.paint import Brush, paint, shortened_words, words
-from dragoman.cli.portrait import Call, Portrait, Thing, Words, draw
 from dragoman.testing import Document, load_corpus
+from dragoman.views.portrait import Call, Portrait, Thing, Words, draw
 
 CORPUS = load_corpus(places.CORPUS)
 DOCUMENTS = [d for case in CORPUS for d in case.documents]

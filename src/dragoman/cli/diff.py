@@ -10,10 +10,10 @@ import click
 
 from ..core.reading import encode
 from ..model import Json
+from ..views.compare import IGNORABLE, Difference, Side, compare, excerpts
 from . import options, printing, terminal
 from .app import command as make_command
 from .batch import Batch
-from .compare import IGNORABLE, Difference, Side, compare, excerpts
 from .faults import DONE, FOUND, usage
 from .inputs import Input, form_of
 from .lines import Line, Span, clip, width, wrap

@@ -6,10 +6,10 @@ nothing in them can end the sequence that holds them.
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Iterator, Mapping
 
 from ..model import Source
+from ..views.portrait import dimensions
 from .lines import Line, Picture
 
 ROWS, ROW = 12, 20
@@ -33,16 +33,6 @@ def protocol(environment: Mapping[str, str]) -> str:
     if term in ("xterm-kitty", "xterm-ghostty"):
         return KITTY
     return PROGRAMS.get(environment.get("TERM_PROGRAM", ""), "")
-
-
-def dimensions(image: Source) -> tuple[int, int] | None:
-    """Width and height of a PNG or a GIF in base64, by its head; of others nothing is known."""
-    head = binascii.a2b_base64(image.value[:32])
-    if image.media_type == "image/png" and len(head) >= 24:
-        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-    if image.media_type == "image/gif" and len(head) >= 10:
-        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
-    return None
 
 
 def image_lines(image: Source, how: str) -> Iterator[Line]:

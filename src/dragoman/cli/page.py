@@ -14,8 +14,7 @@ from html import escape
 from typing import assert_never
 
 from ..model import Tool
-from .lines import paragraphs, visible
-from .portrait import (
+from ..views.portrait import (
     Call,
     Fact,
     Item,
@@ -34,6 +33,7 @@ from .portrait import (
     many,
     signature,
 )
+from .lines import paragraphs, visible
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #656d76; --line: #d8dee4;

@@ -9,9 +9,7 @@ from itertools import islice
 from typing import NamedTuple, assert_never
 
 from ..model import Json, Tool
-from .images import image_lines
-from .lines import Line, Span, clip, height, measure, paragraphs, width, wrap
-from .portrait import (
+from ..views.portrait import (
     Call,
     Fact,
     Item,
@@ -30,6 +28,8 @@ from .portrait import (
     many,
     signature,
 )
+from .images import image_lines
+from .lines import Line, Span, clip, height, measure, paragraphs, width, wrap
 
 BRIEF = 12
 """How many lines of a result, reasoning, a system prompt or an argument are shown, if not all."""

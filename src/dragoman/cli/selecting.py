@@ -10,8 +10,8 @@ import click
 from msgspec.structs import replace
 
 from ..model import History, Request, Tree
+from ..views.portrait import Fact, Portrait, Turn, many
 from .options import Kind
-from .portrait import Fact, Portrait, Turn, many
 
 SPAN = re.compile(r"(\d+)(?:-(\d*))?|-(\d+)")
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ..views.portrait import Portrait, draw
 from . import options
 from .app import command as make_command
 from .batch import Batch
@@ -19,7 +20,6 @@ from .inputs import Input, expand, form_of
 from .lines import Line, Span, width
 from .outputs import Discard, Plan, Sink
 from .paint import Brush, paint
-from .portrait import Portrait, draw
 from .screen import Screen
 from .selecting import Numbers, NumbersType, PatternType, filtered, selected
 from .trees import Shown, each
