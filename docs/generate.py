@@ -57,7 +57,9 @@ def ledger() -> str:
 # The columns of the matrix, by kind.
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
-    "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama", "cohere"),
+    "More APIs": (
+        "gemini", "gemini-interactions", "bedrock-converse", "mistral", "ollama", "cohere",
+    ),
     "Variants of Chat and Responses": (),  # those that inherit from them
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (

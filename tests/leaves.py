@@ -112,12 +112,14 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
+        "requires_action "
         "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length",
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
-        "interrupted cancelled in_progress length max_tokens unfinished abort",
+        "interrupted cancelled in_progress requires_continuation budget_exceeded "
+        "length max_tokens unfinished abort",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
@@ -128,6 +130,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
         "none NONE",
+        "auto summarized", "none omitted",  # of reasoning, whether it is shown
         "message.output_text.logprobs logprobs top_logprobs responseLogprobs",
         # how a medium is typed
         "png image/png",
@@ -166,17 +169,20 @@ FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
-        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
-        "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
+        "invalid_argument failed_precondition out_of_range",
+        "401 authentication_error UNAUTHENTICATED unauthenticated UnrecognizedClientException "
         "invalid_authentication_error",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "403 permission_error PERMISSION_DENIED permission_denied AccessDeniedException",
+        "404 not_found_error NOT_FOUND not_found ResourceNotFoundException",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
-        "rate_limited",
-        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
-        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
-        "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
+        "rate_limited too_many_requests resource_exhausted",
+        "500 502 api_error INTERNAL internal unknown data_loss unimplemented "
+        "InternalServerException server_error internal_server_error",
+        "503 529 overloaded_error UNAVAILABLE unavailable ServiceUnavailableException",
+        "504 timeout_error DEADLINE_EXCEEDED gateway_timeout deadline_exceeded "
+        "ModelTimeoutException",
     )
 )
 
@@ -231,6 +237,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
     ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
+    ("mode", "any"): ("tool", "function", "custom"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
@@ -376,9 +383,9 @@ COVERS: dict[str, frozenset[str]] = {
         "output.name": "name",
         "output.description": "description",
         "output.strict": "strict",
-        "thinking.effort": "effort reasoning_effort thinkingLevel",
+        "thinking.effort": "effort reasoning_effort thinkingLevel thinking_level",
         "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
-        "thinking.display": "display includeThoughts exclude summary",
+        "thinking.display": "display includeThoughts exclude summary thinking_summaries",
         "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status "
         "incomplete_details unified",
         "stop.sequence": "stop_sequence stop_reason",
