@@ -283,6 +283,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
         *("SystemMessage", "ToolMessage"),
+        "__fake_id__",  # the Agents SDK's word for none
         *("reasoning-text-1", "reasoning-text-2"),  # MiniMax numbers the parts of its reasoning
     ),
     "is_error": (False,),
@@ -464,7 +465,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(beside(value)))
+        value = readable(once(repeated(beside(value))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -522,6 +523,23 @@ def once(message: dict[str, Any]) -> dict[str, Any]:
         out["provider_specific_fields"] = {k: v for k, v in more.items() if k != "thinking_blocks"}
     if out.get("reasoning_content") == "".join(str(b.get("thinking", "")) for b in blocks):
         del out["reasoning_content"]
+    return out
+
+
+def repeated(item: dict[str, Any]) -> dict[str, Any]:
+    """An item of the Agents SDK without what it repeats of the one block of another model."""
+    data = item.get("provider_data")
+    blocks = data.get("thinking_blocks") if isinstance(data, dict) else None
+    if not isinstance(blocks, list) or len(blocks) != 1 or not isinstance(blocks[0], dict):
+        return item
+    said = set(map(str, blocks[0].values()))
+    out = dict(item)
+    for key in ("summary", "content"):
+        parts = [part for part in item.get(key) or () if isinstance(part, dict)]
+        if all(part.get("text") in said for part in parts):
+            out.pop(key, None)
+    if out.get("encrypted_content") in said:
+        del out["encrypted_content"]
     return out
 
 
