@@ -126,7 +126,7 @@ class OpenAIAgents(OpenAIResponses):
         if not isinstance(block, Reasoning):
             return block
         found, extras = native(doc), block.extras
-        if found is None or extras is None:
+        if found is None or extras is None or not repeats(block, *found):
             return block
         text, signature = found
         fields, inner = without(extras, BLOCKS)
@@ -199,6 +199,12 @@ def native(doc: dict[str, Json]) -> tuple[str, Signature | None] | None:
     if text.__class__ is not str or (data is not None and data.__class__ is not str):
         return None
     return text, Signature(data, "anthropic") if data and not is_blank(data) else None
+
+
+def repeats(block: Reasoning, text: str, signature: Signature | None) -> bool:
+    """Whether an item says nothing but what the block of another model says."""
+    signed = block.signature is None or (signature and block.signature.data == signature.data)
+    return bool(signed) and all(words == text for words in (*block.content, *block.summary))
 
 
 def without(extras: Extras, key: str) -> tuple[dict[str, Json], tuple[str, ...]]:
