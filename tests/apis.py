@@ -193,6 +193,11 @@ APIS: dict[str, Api] = {
         key_variable="SAMBANOVA_API_KEY",
         host="https://api.sambanova.ai",
     ),
+    "litellm": CHAT._replace(
+        url_variable="LITELLM_PROXY_API_BASE",
+        key_variable="LITELLM_PROXY_API_KEY",
+        host="http://127.0.0.1:4000",
+    ),
     "databricks": Api(
         "",
         "/serving-endpoints/chat/completions",
