@@ -279,6 +279,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
     "outcome": ("success",),
+    "author": ("agent",),  # an agent of the ADK whose name is not known
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
