@@ -101,8 +101,9 @@ def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
 
 
 PACKAGES = ("anthropic", "openai", "mistralai", "ollama", "cohere")
-# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty.
-OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage")
+# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty;
+# the status of a call.
+OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage", "ResponseCustomToolCall")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -161,6 +162,10 @@ def _responses() -> dict[str, Any]:
     from openai.types.responses import response_create_params as request
 
     item = responses.ResponseInputItemParam
+    # The server accepts reasoning without an id if there is `encrypted_content`; Codex sends it so.
+    reasoning: Any = responses.ResponseReasoningItemParam
+    reasoning.__annotations__["id"] = NotRequired[str]
+    reasoning.__required_keys__ -= {"id"}
     return {
         "request": request.ResponseCreateParamsNonStreaming | request.ResponseCreateParamsStreaming,
         "messages": _history("Input", item, "instructions", str, "input"),
