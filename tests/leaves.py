@@ -391,7 +391,7 @@ COVERS: dict[str, frozenset[str]] = {
         "error.type": "type code status statusCode error_type raw_status_code __type",
         "error.code": "code status",
         "error.param": "param",
-        "error.request_id": "request_id id",
+        "error.request_id": "request_id id trace",
         "cache.ttl": "ttl",
         "logprobs": "logprobs logprobsResult avgLogprobs",
         "service_tier": "service_tier",
