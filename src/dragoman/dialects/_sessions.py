@@ -31,6 +31,7 @@ from ..model import (
     Node,
     Params,
     Request,
+    Text,
     Tree,
 )
 
@@ -291,6 +292,17 @@ def groups_of(messages: Iterable[Message], place_of: Any) -> Iterator[Group]:
             group = Group(place_of(message.at), message, [])
     if group is not None:
         yield group
+
+
+def lose_prompt(d: Dialect, message: Message, log: Ledger) -> None:
+    """A system prompt, which the agent does not store; its mark may stand beside it."""
+    why = f"{d.name} stores no system prompt; the agent has its own"
+    for block in message.content or (message,):
+        log.dropped("system", block.at, why)
+        mark = block.cache if isinstance(block, Text) else None
+        if mark is not None and not mark.at.startswith(f"{block.at}/"):
+            log.dropped("cache", mark.at, why)
+    d.lose(message.extras, message.at, log)
 
 
 def is_alike(one: Message, two: Message) -> bool:
