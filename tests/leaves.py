@@ -166,16 +166,18 @@ FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
-        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
+        "invalid_request_entity",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
-        "invalid_authentication_error",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "invalid_authentication_error authentication_token_not_valid",
+        "403 permission_error PERMISSION_DENIED AccessDeniedException authorization_rejected",
+        "404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
-        "rate_limited",
-        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
-        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
+        "rate_limited rate_limit_reached_requests",
+        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error "
+        "downstream_request_failed",
+        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException service_unavailable",
         "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
     )
 )
@@ -457,7 +459,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(beside(value)))
+        value = readable(once(called_once(beside(value))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -485,6 +487,21 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
     rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
     return {**message, "tool_calls": own, "additional_kwargs": rest}
+
+
+def called_once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of LangChain without what its content repeats of the calls beside it."""
+    content, calls = message.get("content"), message.get("tool_calls")
+    if not isinstance(content, list) or not isinstance(calls, list):
+        return message
+    known = {call.get("id"): call for call in calls if isinstance(call, dict)}
+    own: list[Any] = []
+    for block in content:
+        same = isinstance(block, dict) and block.get("type") == "tool_call"
+        call = known.get(block.get("id"), {}) if same else {}
+        left = {k: v for k, v in block.items() if call.get(k) != v} if call else block
+        own.append(left)
+    return {**message, "content": own}
 
 
 def numbered_once(parts: list[Any]) -> list[Any]:
