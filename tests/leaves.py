@@ -391,7 +391,7 @@ COVERS: dict[str, frozenset[str]] = {
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
-        "error.code": "code status",
+        "error.code": "code status status_code",
         "error.param": "param",
         "error.request_id": "request_id id trace",
         "cache.ttl": "ttl",
@@ -809,6 +809,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     code, path = loss.what, loss.path
     if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
+    if code == "reasoning" and path.endswith("/reasoning_content"):  # and as MiniMax does
+        return pointer.startswith(f"{parent(path)}/reasoning_details/")
     if code == "reasoning.signature":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
         return pointer.startswith(message + "/") and covers(loss, pointer.split("/"))
