@@ -17,8 +17,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
+from ..core.capabilities import NO_CHOICE, Capabilities
 from ..core.dates import date_of, has_year
 from ..core.endpoint import Endpoint
+from ..core.fields import Fields
 from ..core.reading import as_dict
 from ..dialect import Dialect
 from ..ledger import Ledger
@@ -100,6 +102,11 @@ def rest_of(doc: Line, *taken: str) -> Line:
     return {key: value for key, value in doc.items() if key not in taken}
 
 
+def stored(can: Capabilities) -> Capabilities:
+    """What an API can express, without what a request says beside its conversation."""
+    return replace(can, strict=False, choices=NO_CHOICE, thinking=None)
+
+
 class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
@@ -108,6 +115,7 @@ class SessionFile(Dialect):
     model_key = ""
     needs_model = False
     rules: ClassVar[dict[str, str]] = {}
+    fields = Fields()  # the agent has its own
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
 

@@ -38,6 +38,7 @@ from ._sessions import (
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .anthropic_messages import AnthropicMessages, blocks, tools, turns
 
@@ -60,7 +61,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
     spec = "https://code.claude.com/docs/en/sessions"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"anthropic-messages"})
-    can = replace(AnthropicMessages.can, prefill="never")
+    can = stored(replace(AnthropicMessages.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
