@@ -117,13 +117,14 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "model_context_window_exceeded pause_turn model_length",
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
-        "interrupted cancelled in_progress length max_tokens unfinished abort",
+        "interrupted cancelled in_progress length max_tokens unfinished abort time_limit incomplete "
+        "max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
-        "incomplete",
+        "incomplete sensitive",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
@@ -149,7 +150,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # how hard to think, and that thinking is on
         "enabled on adaptive true",
         "disabled off none",
-        "ephemeral default explicit",
+        "ephemeral default explicit cache-point",
         "application/json json_object json json_schema schema format",
         "nullable null",
         "definitions $defs",
@@ -215,9 +216,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
-    ("is_error", True): ("error", "error-text", "error-json"),
+    ("is_error", True): ("error", "error-text", "error-json", "failed"),
     ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
-    ("isError", True): ("error", "error-text", "error-json", "is_error"),
+    ("isError", True): ("error", "error-text", "error-json", "is_error", "failed"),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
@@ -226,13 +227,18 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     # all documents may be cited; and whether a model reasons
     ("enabled", True): ("documents", "document", "citable", *ON),
     ("enabled", False): OFF,
-    ("enable_thinking", True): ON,
+    ("enable_thinking", True): (
+        *(*ON, "thinkingBudget", "thinking_token_budget", "reasoning_budget_tokens"),
+    ),
     ("enable_thinking", False): OFF,
     ("disable_reasoning", True): OFF,
     ("nullable", True): ("null",),
-    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
+    # Together asks for a number of them, as "logprobs"
+    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs", "logprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
-    ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
+    ("reasoning_format", "hidden"): (
+        *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
+    ),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
@@ -301,7 +307,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every reply ends
+        ("stop", "end_turn", "STOP", "COMPLETE", "eos", 1),  # as every reply ends
     ),
     "done": (True,),
     "state": ("done",),
@@ -391,7 +397,7 @@ COVERS: dict[str, frozenset[str]] = {
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
-        "error.code": "code status status_code",
+        "error.code": "code status status_code error_code",
         "error.param": "param",
         "error.request_id": "request_id id trace",
         "cache.ttl": "ttl",
@@ -459,6 +465,8 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
+        elif value.get("part_kind") in KINDS:
+            kind = KINDS[value["part_kind"]]
         value = readable(once(called_once(beside(value))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
@@ -819,12 +827,15 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return leaf.key == "strict_tools" or (leaf.key == "strict" and inside)
     if code == "text.citations":  # of several sources, or of sources that are listed apart
         whole = re.split("/sources/|/groundingSupports/", path)[0]
-        return whole != path and pointer.startswith(whole + "/")
+        found = re.sub("^/search_results/", "/citations/", path)  # Perplexity has them twice
+        return found == pointer or (whole != path and pointer.startswith(whole + "/"))
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool.namespace":  # each tool of it tells
         return leaf.key == "name" and path.startswith(parent(pointer) + "/tools/")
     if code == "tool" and loss.kind == "dropped":  # and so does one that is dropped
+        if leaf.key == "strict_tools":
+            return True
         return path.startswith(parent(pointer) + "/tools/") and leaf.key in ("name", "description")
     if code == "usage":  # Ollama counts beside the message, each under a key of its own
         return leaf.key in ("prompt_eval_count", "eval_count")
@@ -845,7 +856,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
 
 THOUGHT = words(
     "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts "
-    "thinkingtokenbudget reasoningbudgettokens"
+    "thinkingtokenbudget reasoningbudgettokens thinkingbudget"
 )
 
 
