@@ -117,8 +117,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "model_context_window_exceeded pause_turn model_length",
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
-        "interrupted cancelled in_progress length max_tokens unfinished abort time_limit incomplete "
-        "max_output_tokens MAX_TOKENS",
+        "interrupted cancelled in_progress length max_tokens unfinished abort time_limit "
+        "incomplete max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "

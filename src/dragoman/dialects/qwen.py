@@ -61,7 +61,10 @@ class Qwen(Prefixed):
         # https://www.alibabacloud.com/help/en/model-studio/deep-thinking
         thinking=cap.ThinkingForm(modes=frozenset({"on", "off"}), budgets=True),
         caching=cap.Caching(on=OpenAIChat.can.caching.on, ttls=("5m",)),
-        media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
+        media=cap.MediaForms(
+            kinds={**MORE_MEDIA, "audio": replace(MORE_MEDIA["audio"], typed=True)},
+            texts=cap.WORDS,
+        ),
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     any_audio = True
