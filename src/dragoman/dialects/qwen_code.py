@@ -32,9 +32,11 @@ from ._sessions import (
     groups_of,
     is_newer,
     linked,
+    lose_prompt,
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .gemini import Gemini, parts, turns
 
@@ -54,7 +56,7 @@ class QwenCode(SessionFile, Gemini):
     aliases: ClassVar[tuple[str, ...]] = ()
     issuer = "google"
     kin = frozenset({"gemini"})
-    can = replace(Gemini.can, prefill="never")
+    can = stored(replace(Gemini.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -180,14 +182,9 @@ class QwenCode(SessionFile, Gemini):
         spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
         if len(spoken) == len(tree.messages):
             return tree
-        why = f"{self.name} stores no system prompt; the agent has its own"
         for message in tree.messages:
             if message.role in ("system", "developer"):
-                for block in message.content:
-                    log.dropped("system", block.at, why)
-                if not message.content:
-                    log.dropped("system", message.at, why)
-                self.lose(message.extras, message.at, log)
+                lose_prompt(self, message, log)
         return replace(tree, messages=tuple(spoken))
 
     def note_made(self, log: Ledger) -> None:

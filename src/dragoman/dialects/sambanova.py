@@ -52,7 +52,8 @@ class SambaNova(Compatible):
         media=cap.MediaForms(
             kinds={
                 "image": replace(IMAGES, sources=frozenset({"base64"}), labels=frozenset()),
-                "audio": replace(MORE_MEDIA["audio"], sources=frozenset({"base64"})),
+                # "data:audio/mp3;base64,", as its documentation has it
+                "audio": replace(MORE_MEDIA["audio"], sources=frozenset({"base64"}), synonyms={}),
                 "video": MORE_MEDIA["video"],
             },
             texts=cap.WORDS,
