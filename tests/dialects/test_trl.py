@@ -10,6 +10,7 @@ import pytest
 import dragoman
 import hugging
 from dragoman import testing
+from dragoman.core.walk import meaning
 from dragoman.testing import Document
 from places import CORPUS
 
@@ -82,3 +83,24 @@ def test_detection() -> None:
     assert dragoman.detect(pair | {"completion": chosen})[0].dialect == "trl"
     assert dragoman.detect({"chosen": chosen, "rejected": chosen})[0].dialect == "trl"
     assert dragoman.detect(called({"a": 1}))[0].dialect == "trl"
+
+
+def test_the_prompt_is_what_both_replies_begin_with() -> None:
+    prompt = [{"role": "user", "content": "Hi"}]
+    good, bad = ({"role": "assistant", "content": text} for text in ("Hello.", "What?"))
+    whole = {"prompt": prompt, "chosen": [good], "rejected": [bad]}
+    bare = {"chosen": [*prompt, good], "rejected": [*prompt, bad]}
+    trees = [dragoman.read(doc, "trl") for doc in (whole, bare)]
+    assert meaning(trees[0]) == meaning(trees[1])
+    assert dragoman.convert(bare, source="trl", target="trl").document == bare
+    pair = dragoman.convert(bare, source="trl", target="openai-finetune")
+    assert (pair.document["preferred_output"], pair.losses) == ([good], ())
+
+
+def test_tools_as_json_text() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    record = {"messages": [{"role": "user", "content": "Hi"}], "tools": json.dumps([tool])}
+    written = dragoman.convert(record, source="trl", target="openai-finetune").document
+    assert written["tools"] == [tool]
+    with pytest.raises(dragoman.Malformed, match="JSON text"):
+        dragoman.read(record | {"tools": "[{"}, "trl")

@@ -30,6 +30,7 @@ from ..ledger import Ledger
 from ..model import (
     Block,
     Json,
+    Media,
     Message,
     Raw,
     Reasoning,
@@ -58,6 +59,8 @@ IDS: Rule = (r"[\s\S]", 1 << 20)
 NAMES: Rule = (r"[\s\S]", 1 << 20)
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """What templates call the reasoning of a message; the first is what most do."""
+WORDS = cap.NOT_TEXT - {Media}
+"""What stands in the turns of the assistant alone; that there are no media is declared."""
 FUNCTION_KEYS = ("name", "description", "parameters")
 
 
@@ -65,7 +68,7 @@ class Chatlike(Records):
     can = replace(
         Records.can,
         developer=False,
-        unfit={**cap.RESULTS_APART, "system": cap.NOT_TEXT, "user": cap.NOT_TEXT},
+        unfit={**cap.RESULTS_APART, "system": WORDS, "user": WORDS},
         texts=cap.Texts(empty=cap.NOWHERE),
         emptied=False,
     )
@@ -90,7 +93,9 @@ class Chatlike(Records):
             return self.read_reply(doc, blocks, at)
         if role == "tool":
             return Message("tool", (self.read_result(doc, blocks, at),), at=at)
-        return Message(role, blocks, at=at, extras=self.keep(doc, ("role", "content")))
+        name = maybe_str(doc, "name", at) if self.can.names else None
+        known = ("role", "content") if name is None else ("role", "content", "name")
+        return Message(role, blocks, name, at=at, extras=self.keep(doc, known))
 
     def read_content(self, value: Json, at: str) -> tuple[Block, ...]:
         if value is None:
@@ -120,10 +125,13 @@ class Chatlike(Records):
         for index, call in enumerate(calls):
             where = f"{at}/tool_calls/{index}"
             out.append(self.read_call(as_dict(call, where), where))
-        taken = ("role", "content", "tool_calls") if key is None else (
-            "role", "content", "tool_calls", key
-        )  # fmt: skip
-        return Message("assistant", tuple(out), at=at, extras=self.keep(doc, taken))
+        taken = ["role", "content", "tool_calls"]
+        if key is not None:
+            taken.append(key)
+        name = maybe_str(doc, "name", at) if self.can.names else None
+        if name is not None:
+            taken.append("name")
+        return Message("assistant", tuple(out), name, at=at, extras=self.keep(doc, taken))
 
     def read_call(self, doc: dict[str, Json], at: str) -> ToolCall:
         inner, where, extras = doc, at, None
@@ -199,29 +207,45 @@ class Chatlike(Records):
             self.lose(message.extras, message.at, w.log)
             return self.write_result(block, names, w)
         doc: dict[str, Json] = {"role": message.role}
-        texts: list[tuple[str, str]] = []
+        parts: list[Json] = []
         calls: list[Json] = []
-        reasoning: list[str] = []
-        raw: list[Json] = []
         for block in message.content:
             if isinstance(block, ToolCall) and message.role == "assistant":
                 calls.append(self.write_call(block, names, w))
             elif isinstance(block, Reasoning):
-                reasoning += self.write_reasoning(doc, block, w)
-            elif isinstance(block, Raw) and self.is_same(block.dialect):
-                raw.append(block.payload)
-            elif (text := self.plain(block, w.log)) is not None:
-                texts.append((text, block.at))
-        doc["content"] = self.join_all(texts, w)
-        if raw:
-            doc["content"] = [{"type": "text", "text": text} for text, _ in texts] + raw
+                self.write_reasoning(doc, block, w)
+            else:
+                parts += self.write_part(block, w)
+        thought = len(doc) > 1
+        self.put_content(doc, parts, bool(calls), w)
+        if message.name is not None:
+            doc["name"] = message.name
         if calls:
             doc["tool_calls"] = calls
-        if not (doc["content"] or calls or reasoning or w.same):
+        if not (parts or calls or thought or w.same):
             self.lose(message.extras, message.at, w.log)
             self.omit_message(message, w.log)
             return None
         return self.emit(doc, message, w.log)
+
+    def put_content(self, doc: dict[str, Json], parts: list[Json], calls: bool, w: Writing) -> None:
+        """One text, or a list of parts where there is more than text."""
+        if all(part.__class__ is tuple for part in parts):
+            doc["content"] = self.join_all(parts, w)
+        else:
+            doc["content"] = [
+                {"type": "text", "text": part[0]} if part.__class__ is tuple else part
+                for part in parts
+            ]
+
+    def write_part(self, block: Block, w: Writing) -> list[Json]:
+        """A text with its place, or a part as it is written; nothing for what has no form."""
+        if isinstance(block, Raw) and self.is_same(block.dialect):
+            return [block.payload]
+        if isinstance(block, Text) and block.extras is not None and w.same:
+            return [self.emit({"type": "text", "text": block.text}, block, w.log)]
+        text = self.plain(block, w.log)
+        return [] if text is None else [(text, block.at)]
 
     def join_all(self, texts: Sequence[tuple[str, str]], w: Writing) -> str:
         if w.same:
@@ -231,18 +255,17 @@ class Chatlike(Records):
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         return False  # what is empty was lowered, and white space stays
 
-    def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> list[str]:
+    def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
         """Reasoning beside the content; several blocks are one text."""
         key = str(self.spelling(block).get("place", REASONING[0]))
         self.lose(block.extras, block.at, w.log)
         text = "\n\n".join(filter(None, block.words))
         if not text:
-            return []
+            return
         if key in doc:
             self.join_text(block.at, w.log)
             text = f"{doc[key]}\n\n{text}"
         doc[key] = text
-        return [text]
 
     def write_call(self, call: ToolCall, names: dict[str, str], w: Writing) -> Json:
         call = freeform.as_function(call, w.same)

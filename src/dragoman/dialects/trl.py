@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core.reading import as_dict, as_list, maybe_bool, need_list
+from ..core.reading import as_dict, as_list, need_list
 from ..core.writing import Writing
 from ..errors import Malformed
 from ..ledger import Ledger
@@ -26,6 +26,8 @@ from ._chatlike import Chatlike
 PLAIN = "a record of plain texts has no messages; read it in the dialect of its chat template"
 COLUMNS = ("messages", "prompt", "completion", "chosen", "rejected", "label", "tools")
 PAIR = ("chosen", "rejected")
+FORMS = (("messages",), ("prompt", *PAIR), PAIR, ("prompt", "completion"), ("prompt",))
+"""The columns that a record may have, the most telling ones first."""
 
 
 class Trl(Chatlike):
@@ -42,8 +44,11 @@ class Trl(Chatlike):
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
         tools = self.read_toolbox(doc.get("tools"), "/tools")
-        messages, training = self.read_columns(doc)
-        extras = self.keep(doc, COLUMNS)
+        columns = next((c for c in FORMS if all(doc.get(k) is not None for k in c)), ("messages",))
+        if columns == ("prompt", "completion") and doc.get("label").__class__ is bool:
+            columns = (*columns, "label")
+        messages, training = self.read_columns(doc, columns)
+        extras = self.keep(doc, ("tools", *columns))
         tree = Request(None, messages, tools, training=training, dialect=self.name, extras=extras)
         return freeform.unwrap_calls(tree)
 
@@ -54,21 +59,19 @@ class Trl(Chatlike):
         messages = self.read_turns(need_list(doc, "messages", ""), "/messages")
         return History(messages, dialect=self.name, extras=self.keep(doc, ("messages",)))
 
-    def read_columns(self, doc: dict[str, Json]) -> tuple[tuple[Message, ...], Training | None]:
+    def read_columns(
+        self, doc: dict[str, Json], columns: tuple[str, ...]
+    ) -> tuple[tuple[Message, ...], Training | None]:
         """The messages of all columns, and what these tell of training."""
-        if doc.get("messages") is not None:
-            return self.read_column(doc, "messages"), None
-        prompt = self.read_column(doc, "prompt") if doc.get("prompt") is not None else ()
-        if doc.get("chosen") is not None:
-            return self.read_pair(doc, prompt)
-        if doc.get("completion") is None:
-            if "prompt" not in doc:
-                need_list(doc, "messages", "")
-            return prompt, None
+        first = self.read_column(doc, columns[0])
+        if "rejected" in columns:
+            return self.read_pair(doc, first if columns[0] == "prompt" else ())
+        if "completion" not in columns:
+            return first, None
         completion = self.read_column(doc, "completion")
-        label = maybe_bool(doc, "label", "")
-        told = Training(len(completion), label=label, at="/completion")
-        return (*prompt, *completion), told
+        label = doc["label"] if "label" in columns else None
+        told = Training(len(completion), label=label, at=f"/{columns[-1]}")
+        return (*first, *completion), told
 
     def read_pair(
         self, doc: dict[str, Json], prompt: tuple[Message, ...]
