@@ -33,6 +33,7 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("messages", "extra_content"),
         ("message", "extra_content"),
     },
+    "openai-finetune": {("messages", "weight")},
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }
@@ -59,7 +60,8 @@ def judged() -> tuple[tuple[str, str], ...]:
     whole = ("request", "messages", "tools", "tool-choice", "response")
     great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
     others = ("bedrock-converse", "mistral", "ollama")
-    return (*product(great, whole), *product(others, ("request", "response")))
+    lines = (("openai-finetune", "request"), ("openai-finetune", "messages"))
+    return (*product(great, whole), *product(others, ("request", "response")), *lines)
 
 
 def _typed(doc: Any, untyped: set[tuple[str, str]], parent: str = "") -> Any:
@@ -249,7 +251,30 @@ def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "message
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
 
 
+@cache
+def _finetune() -> dict[str, Any]:
+    """Lines of training files: the SDK has types for messages and tools, not for a line."""
+    import openai.types.chat as chat
+    from openai.types.chat import completion_create_params as request
+    from typing_extensions import TypedDict
+
+    example = TypedDict(
+        "Example",
+        {
+            "messages": list[chat.ChatCompletionMessageParam],
+            "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
+            "parallel_tool_calls": NotRequired[bool],
+            "functions": NotRequired[list[request.Function]],  # before there were tools
+        },
+    )
+    reply = list[chat.ChatCompletionAssistantMessageParam]
+    sides: Any = {"input": example, "preferred_output": reply, "non_preferred_output": reply}
+    pair: Any = TypedDict("Pair", sides)  # type: ignore[misc]
+    return {"request": example | pair, "messages": list[chat.ChatCompletionMessageParam]}
+
+
 TYPES = {
+    "openai-finetune": _finetune,
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,

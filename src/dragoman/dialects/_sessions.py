@@ -186,7 +186,9 @@ class SessionFile(Dialect):
             self.lose(tool.extras, tool.at, log)
         choice = tree.tool_choice
         if choice is not None and not self.is_unsaid(choice):
-            log.dropped("tool_choice", choice.at, why.format("tool choice"))
+            alone = choice.mode is None and choice.payload is None and choice.parallel is not None
+            code = "tool_choice.parallel" if alone else "tool_choice"
+            log.dropped(code, choice.at, why.format("tool choice"))
         params = tree.params
         for name in SETTINGS:
             value = getattr(params, name)
