@@ -103,6 +103,8 @@ class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
+    prompts: ClassVar[bool] = False
+    """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None
     model_key = ""
     needs_model = False
@@ -154,8 +156,22 @@ class SessionFile(Dialect):
         return super().write(tree, log)
 
     def without_prompts(self, tree: T, log: Ledger) -> T:
-        """The conversation without the system prompts that a file cannot hold."""
-        return tree
+        """The conversation without the system prompts that a session does not hold."""
+        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
+        if self.prompts or len(spoken) == len(tree.messages):
+            return tree
+        for message in tree.messages:
+            if message.role in ("system", "developer"):
+                self.omit_prompt(message, log)
+        return replace(tree, messages=tuple(spoken))
+
+    def omit_prompt(self, message: Message, log: Ledger) -> None:
+        why = f"{self.name} stores no system prompt; the agent has its own"
+        for block in message.content:
+            log.dropped("system", block.at, why)
+        if not message.content:
+            log.dropped("system", message.at, why)
+        self.lose(message.extras, message.at, log)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         return self.write_any(tree, log)

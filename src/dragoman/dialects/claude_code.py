@@ -30,7 +30,6 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
-    T,
     groups_of,
     is_newer,
     linked,
@@ -188,23 +187,6 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             "uuid": stamps.uuid(),
             "timestamp": stamps.time,
         }
-
-    def without_prompts(self, tree: T, log: Ledger) -> T:
-        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
-        if len(spoken) == len(tree.messages):
-            return tree
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                self.omit_prompt(message, log)
-        return replace(tree, messages=tuple(spoken))
-
-    def omit_prompt(self, message: Message, log: Ledger) -> None:
-        why = f"{self.name} stores no system prompt; the agent has its own"
-        for block in message.content:
-            log.dropped("system", block.at, why)
-        if not message.content:
-            log.dropped("system", message.at, why)
-        self.lose(message.extras, message.at, log)
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires an id, a time, a folder and a version in each line"

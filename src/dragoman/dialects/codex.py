@@ -71,6 +71,7 @@ class Codex(SessionFile, OpenAIResponses):
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"openai-responses"})
     listed = True
+    prompts = True
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:

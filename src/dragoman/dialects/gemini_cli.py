@@ -42,7 +42,6 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
-    T,
     groups_of,
     objects,
     rest_of,
@@ -208,20 +207,6 @@ class GeminiCLI(SessionFile, Gemini):
             "content": list(written),
         }
         return {**record, "model": model} if by_model and model is not None else record
-
-    def without_prompts(self, tree: T, log: Ledger) -> T:
-        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
-        if len(spoken) == len(tree.messages):
-            return tree
-        why = f"{self.name} stores no system prompt; the agent has its own"
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                for block in message.content:
-                    log.dropped("system", block.at, why)
-                if not message.content:
-                    log.dropped("system", message.at, why)
-                self.lose(message.extras, message.at, log)
-        return replace(tree, messages=tuple(spoken))
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires a head, and an id and a time in each message"
