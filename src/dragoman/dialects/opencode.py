@@ -101,7 +101,8 @@ class Opencode(SessionFile):
             signatures=frozenset(KEYS), redacted=frozenset({("anthropic", "encrypted")})
         ),
         caching=cap.NO_MARKS,
-        media=cap.MediaForms(kinds=FORMS),
+        # A file of text is not sent: opencode puts what is in it into a text beside it.
+        media=cap.MediaForms(kinds=FORMS, texts=cap.WORDS),
         order={"tool": {"text": 0, "image": 1, "audio": 1, "video": 1, "document": 1}},
         prefill="never",
         unfit={
@@ -251,7 +252,9 @@ class Opencode(SessionFile):
         status = state.get("status")
         if status == "completed" and state.get("output").__class__ is str:
             inner |= {"status": (), "output": ()}
-            content: list[Block] = [Text(state["output"], at=f"{where}/output")]
+            content: list[Block] = []
+            if state["output"]:
+                content.append(Text(state["output"], at=f"{where}/output"))
             files = state.get("attachments")
             if files.__class__ is list and files:
                 read = [
