@@ -216,14 +216,18 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
-    ("is_error", True): ("error", "error-text", "error-json", "failed"),
-    ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
-    ("isError", True): ("error", "error-text", "error-json", "is_error", "failed"),
+    ("is_error", True): ("error", "error-text", "error-json", "failed", "output-error"),
+    ("outcome", "failed"): (
+        *("error", "error-text", "error-json", "is_error", "isError", "output-error"),
+    ),
+    ("isError", True): (
+        *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
     ("strict", True): ("strict_tools",),
-    ("status", "error"): ("isError", "is_error"),
+    ("status", "error"): ("isError", "is_error", "output-error"),
     # all documents may be cited; and whether a model reasons
     ("enabled", True): ("documents", "document", "citable", *ON),
     ("enabled", False): OFF,
@@ -516,7 +520,12 @@ def numbered_once(parts: list[Any]) -> list[Any]:
     """Parts without the id that they share with the reasoning before them: they are one item."""
     out: list[Any] = []
     last: Any = None
+    before: Any = None
     for part in parts:
+        item = item_of(part)  # the AI SDK's, among the metadata
+        if item is not None and item == before:
+            part = {key: value for key, value in part.items() if key != "providerMetadata"}
+        before = item
         thought = isinstance(part, dict) and "id" in part
         thought = thought and "reasoning" in (part.get("type"), KINDS.get(part.get("part_kind")))
         if thought and part["id"] == last:
@@ -525,6 +534,13 @@ def numbered_once(parts: list[Any]) -> list[Any]:
             last = part["id"] if thought else None
         out.append(part)
     return out
+
+
+def item_of(part: Any) -> Any:
+    """What a part of a UI message says of the item of OpenAI that it belongs to."""
+    meta = part.get("providerMetadata") if isinstance(part, dict) else None
+    item = meta.get("openai") if isinstance(meta, dict) and part.get("type") == "reasoning" else {}
+    return item if isinstance(item, dict) and "itemId" in item else None
 
 
 KINDS = {"thinking": "reasoning"}
@@ -899,7 +915,7 @@ OWN = frozenset(
     {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
     | {"message.id", "message.name"}
 )
-BOXES = words("response metadata providerMetadata providerOptions")
+BOXES = words("response metadata providerMetadata providerOptions callProviderMetadata")
 # What is told in another way still has what other codes speak of.
 NONE: frozenset[str] = frozenset()
 APART = {
@@ -975,6 +991,8 @@ def is_silent(leaf: Leaf) -> bool:
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
+    if leaf.key == "id" and re.fullmatch(r"msg-\d+", str(leaf.value)):
+        return True  # the number of a message to which the application has given no id
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is written
     if leaf.value in CACHED or leaf.value in FAILURES:

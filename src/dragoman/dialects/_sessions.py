@@ -111,6 +111,8 @@ class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
+    prompts: ClassVar[bool] = False
+    """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None
     model_key = ""
     needs_model = False
@@ -163,8 +165,14 @@ class SessionFile(Dialect):
         return super().write(tree, log)
 
     def without_prompts(self, tree: T, log: Ledger) -> T:
-        """The conversation without the system prompts that a file cannot hold."""
-        return tree
+        """The conversation without the system prompts that a session does not hold."""
+        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
+        if self.prompts or len(spoken) == len(tree.messages):
+            return tree
+        for message in tree.messages:
+            if message.role in ("system", "developer"):
+                lose_prompt(self, message, log)
+        return replace(tree, messages=tuple(spoken))
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         return self.write_any(tree, log)
@@ -186,7 +194,9 @@ class SessionFile(Dialect):
             self.lose(tool.extras, tool.at, log)
         choice = tree.tool_choice
         if choice is not None and not self.is_unsaid(choice):
-            log.dropped("tool_choice", choice.at, why.format("tool choice"))
+            alone = choice.mode is None and choice.payload is None and choice.parallel is not None
+            code = "tool_choice.parallel" if alone else "tool_choice"
+            log.dropped(code, choice.at, why.format("tool choice"))
         params = tree.params
         for name in SETTINGS:
             value = getattr(params, name)

@@ -73,6 +73,7 @@ class Codex(SessionFile, OpenAIResponses):
     kin = frozenset({"openai-responses"})
     can = stored(OpenAIResponses.can)
     listed = True
+    prompts = True
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:

@@ -28,11 +28,9 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
-    T,
     groups_of,
     is_newer,
     linked,
-    lose_prompt,
     number_of,
     objects,
     rest_of,
@@ -177,15 +175,6 @@ class QwenCode(SessionFile, Gemini):
             "message": turn,
         }
         return {**line, "model": model} if kind == "assistant" and model else line
-
-    def without_prompts(self, tree: T, log: Ledger) -> T:
-        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
-        if len(spoken) == len(tree.messages):
-            return tree
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                lose_prompt(self, message, log)
-        return replace(tree, messages=tuple(spoken))
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires an id, a time, a folder and a version in each line"
