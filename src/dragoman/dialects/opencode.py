@@ -19,6 +19,7 @@ from ..core import capabilities as cap
 from ..core.media import kind_of, standard
 from ..core.models import DEFAULT, Models
 from ..core.reading import as_dict, encode, maybe_dict, maybe_str, need_dict, need_list, need_str
+from ..core.signers import signer
 from ..core.turns import SILENCE
 from ..core.writing import Writing, data_uri, json_of, split_data_uri
 from ..dialect import Problem
@@ -628,7 +629,7 @@ def with_mark(out: Line, mark: Signature | None) -> Line:
     """A part with its signature, where the AI SDK has it."""
     if mark is None:
         return out
-    provider, key = KEYS[mark.issuer, mark.kind]
+    provider, key = KEYS[signer(mark), mark.kind]
     return {**out, "metadata": {provider: {key: mark.data}}}
 
 
