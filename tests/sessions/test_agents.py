@@ -114,20 +114,11 @@ def compact(value: Any) -> str:
 
 def opencode_rows(doc: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     info = doc["info"]
-    yield (
-        "session",
-        {
-            "id": info["id"],
-            "project_id": info["projectID"],
-            "slug": info["slug"],
-            "directory": info["directory"],
-            "title": info["title"],
-            "version": info["version"],
-            "model": compact(info["model"]),
-            "time_created": info["time"]["created"],
-            "time_updated": info["time"]["updated"],
-        },
-    )
+    row: dict[str, Any] = {"project_id": info["projectID"], "model": compact(info["model"])}
+    plain = ("id", "slug", "directory", "path", "title", "agent", "version", "cost")
+    row |= {key: info[key] for key in plain}
+    row |= {f"summary_{key}": value for key, value in info["summary"].items()}
+    yield "session", row | {f"time_{key}": value for key, value in info["time"].items()}
     for message in doc["messages"]:
         told = dict(message["info"])
         ids = {"id": told.pop("id"), "session_id": told.pop("sessionID")}
