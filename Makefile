@@ -144,8 +144,8 @@ differences: $(READY)  ## what a change does to conversions: make differences [B
 agents: $(READY)  ## real agents (Claude Code, Codex, ...) through the gateway; needs npm, takes minutes: make agents [AGENTS=claude,codex]
 	@$(BIN)/python tools/agents.py $(if $(AGENTS),--agents $(AGENTS))
 
-agents-resume: $(READY)  ## real agents go on with sessions that `dragoman move` wrote; needs npm, takes minutes: make agents-resume [RINGS=claude-code,codex]
-	@$(BIN)/python tools/resume.py $(if $(RINGS),--rings $(RINGS))
+agents-resume: $(READY)  ## real agents go on with sessions that `dragoman move` wrote; needs npm, takes minutes: make agents-resume [AGENTS=claude-code,codex]
+	@$(BIN)/python tools/resume.py $(if $(AGENTS),--agents $(AGENTS)) $(if $(WRITE),--write)
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run

@@ -65,7 +65,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai"),
     "llxprt": ("icontent", "icontent-design"),
-    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
+    "Sessions of agents": (
+        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+    ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 
