@@ -1,0 +1,102 @@
+"""Which dialect a record is of, quickly: records of one shape are of one dialect.
+
+To weigh the evidence of a document takes longer than to convert it, and most records of a log look
+alike. So the shape of a record (which keys it has, which roles and types, how its model and its ids
+begin) is looked up first. What has been seen is forgotten at the end of each chunk: the answer
+depends on the chunk alone, whoever works on it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..detect import alike, candidates
+from ..errors import Unsupported
+from ..model import Json
+from .options import writer_of
+
+SURE = 0.5
+DEEP = 5
+TELLING = ("role", "type", "from", "object", "sender", "model", "kind")
+"""Keys whose values say what an object is."""
+START = 8
+"""How much of an id is looked at: ``toolu_01...``, ``call_...``."""
+
+
+class Source(NamedTuple):
+    dialect: str
+    facet: str
+
+
+class Detector:
+    """Finds the dialect of records; ``source`` is what the user told."""
+
+    def __init__(self, source: str | None) -> None:
+        self.source = source
+        self.seen: dict[object, Source] = {}
+
+    def forget(self) -> None:
+        self.seen.clear()
+
+    def find(self, value: Json, dialect: str | None, facet: str | None) -> Source:
+        """What a record is; an error where nobody can tell."""
+        if dialect is not None and facet is not None:
+            return Source(self.source or dialect, facet)
+        if self.source is not None:
+            return Source(self.source, facet or facet_of(value))
+        shape = (facet, shape_of(value))
+        found = self.seen.get(shape)
+        if found is None:
+            found = self.seen[shape] = detected(value, facet)
+        return found
+
+
+def facet_of(value: Json) -> str:
+    return "messages" if value.__class__ is list else "request"
+
+
+def detected(value: Json, facet: str | None) -> Source:
+    guesses = candidates(value, facet)
+    if not guesses or guesses[0].confidence < SURE:
+        raise Unsupported("cannot tell the dialect of this record; name it with -f")
+    if rivals := alike(guesses):
+        names = ", ".join(dict.fromkeys(guess.dialect for guess in rivals))
+        raise Unsupported(f"cannot tell the dialect: {names} match equally; name it with -f")
+    return Source(guesses[0].dialect, guesses[0].facet)
+
+
+def response_source(value: Json, asked: str) -> str:
+    """The dialect of a reply: what it looks like, or that of its request."""
+    guesses = candidates(value, "response")
+    own = next((guess for guess in guesses if guess.dialect == asked), None)
+    if not guesses or own is not None or guesses[0].confidence < SURE or alike(guesses):
+        return asked
+    related = isinstance(writer_of(asked), type(writer_of(guesses[0].dialect)))
+    return asked if related else guesses[0].dialect
+
+
+def shape_of(value: Json, depth: int = DEEP) -> object:
+    """What a document looks like, without what it says.
+
+    >>> shape_of([{"role": "user", "content": "Hi"}]) == shape_of([{"role": "user", "content": ""}])
+    True
+    """
+    kind = value.__class__
+    if kind is dict:
+        if not depth:
+            return None
+        return tuple(
+            [
+                (key, item)
+                if key in TELLING and item.__class__ is str
+                else (key, item[:START])
+                if item.__class__ is str and key[-2:] == "id"
+                else (key, shape_of(item, depth - 1))
+                if item.__class__ is dict or item.__class__ is list
+                else (key, item.__class__)
+                for key, item in value.items()
+            ]
+        )
+    if kind is list:
+        return frozenset([shape_of(item, depth - 1) for item in value]) if depth else None
+    return kind
