@@ -8,6 +8,7 @@ depends on the files alone, and small pieces share a chunk.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import gzip
 import io
@@ -124,12 +125,15 @@ def is_packed(path: str) -> bool:
 # -- bytes -----------------------------------------------------------------------------------------
 
 
-def open_plain(path: str) -> BinaryIO:
+@contextlib.contextmanager
+def open_plain(path: str) -> Iterator[BinaryIO]:
     """A file, unpacked by its name."""
-    file = open(path, "rb")  # noqa: SIM115  (whoever asks closes it)
-    if path.lower().endswith(".gz"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb"))
-    return unpacked(file) if is_packed(path) else file
+    with open(path, "rb") as file:
+        if path.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file, mode="rb") as unzipped:
+                yield cast(BinaryIO, unzipped)
+        else:
+            yield unpacked(file) if is_packed(path) else file
 
 
 def read_whole(path: str, limit: int) -> bytes:

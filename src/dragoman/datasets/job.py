@@ -34,6 +34,7 @@ from dragoman import __version__
 from ..core.reading import encode
 from ..errors import Unsupported
 from . import noting, report, shards
+from .converting import Converter
 from .engines.base import Engine, Plan, Task, encoded
 from .engines.embedded import cores
 from .engines.embedded import engine as embedded
@@ -142,6 +143,7 @@ class Job:
         self.layout = Layout(run)
         if self.layout.single and options.split:
             raise Unsupported("a split is several files: name a folder as the output")
+        Converter(options)  # which says what is wrong with them
         self.paths = tuple(paths)
         self.inputs = without_output(expand(self.paths), self.layout)
         self.state = State(sum(input.size for input in self.inputs))

@@ -32,7 +32,7 @@ def write(lines: Iterable[bytes], columns: dict[str, str], out: BinaryIO) -> Non
         for group in _groups(iter(lines)):
             rows = [decode(line) for line in group]
             arrays = [
-                pa.array([_cell(row.get(name), columns[name]) for row in rows], field.type)
+                _array([_cell(row.get(name), columns[name]) for row in rows], field.type, pa)
                 for name, field in zip(columns, schema, strict=True)
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
@@ -41,6 +41,8 @@ def write(lines: Iterable[bytes], columns: dict[str, str], out: BinaryIO) -> Non
 def schema_of(columns: dict[str, str], pa: Any) -> Any:
     """The columns, and what `datasets` is told of them."""
     types = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
+    if hasattr(pa, "json_"):
+        types["json"] = pa.json_(pa.string())
     fields = [pa.field(name, types.get(kind, pa.string())) for name, kind in columns.items()]
     features = {
         name: {"_type": "Json"} if kind == "json" else {"dtype": DTYPES[kind], "_type": "Value"}
@@ -59,6 +61,13 @@ def _groups(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
             if size > GROUP:
                 break
         yield group
+
+
+def _array(cells: list[Json], type: Any, pa: Any) -> Any:
+    stored = getattr(type, "storage_type", None)
+    if stored is None:
+        return pa.array(cells, type)
+    return pa.ExtensionArray.from_storage(type, pa.array(cells, stored))
 
 
 def _cell(value: Json, kind: str) -> Json:
