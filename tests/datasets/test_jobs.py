@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,7 @@ def test_lines_are_in_their_pieces_wherever_the_cuts_are(monkeypatch: pytest.Mon
         edges = [len(data) * i // cuts for i in range(cuts + 1)]
         found = [
             line
-            for a, b in zip(edges, edges[1:], strict=False)
+            for a, b in pairwise(edges)
             for line in files.lines_of(files.Piece(0, "lines", a, b), path, 1000)
         ]
         assert found == whole
