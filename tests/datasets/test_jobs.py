@@ -479,8 +479,13 @@ def test_what_is_redacted_is_nowhere(secret: str, to: str) -> None:
     doc["tools"] = [TOOL | {"description": f"With {secret}."}]
     doc["metadata"] = {"user_id": secret}
     nested = {"note": secret, "row": doc}
-    write("a.jsonl", lines([nested]))
-    done = run("a.jsonl", column="row", to=to, redact=("keys", "emails"))
+    twice = json.dumps(nested).replace(
+        '"row": {', '"row": {%s: 1, %s: 2, ' % ((json.dumps(secret),) * 2)
+    )
+    bad = {"row": {"model": "m", "messages": [{"role": "user", "content": {secret: 1}}]}}
+    write("a.jsonl", twice.encode() + b"\n" + lines([bad]))
+    done = run("a.jsonl", column="row", to=to, redact=("keys", "emails"), source="anthropic")
+    assert len(rejects()) == 1
     written = b"".join(everything("out").values())
     for spelled in {secret, json.dumps(secret)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1]}:
         assert spelled.encode() not in written

@@ -53,16 +53,16 @@ def _convert(
     out: ChunkNote,
     tables: bool,
 ) -> None:
+    clean = converter.clean
     for written in converter.lines(record):
         if isinstance(written, Refused):
-            at = record.at + written.at
-            why = str(written)[:MOST]
+            at, why = clean(record.at + written.at), clean(str(written))[:MOST]
             out.rejects.append(Reject(input, line, at, written.code, why))
             continue
         sink.write(written.data)
         out.notes.append(written.note)
         if written.losses:
-            out.lose(written.note.source, written.losses, input, line, record.at)
+            out.lose(written.note.source, written.losses, input, line, record.at, clean)
         if tables:
             note_columns(written.document, out.columns)
 

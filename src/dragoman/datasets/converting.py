@@ -78,6 +78,10 @@ class Converter:
             counts.clear()
         self.renamed.clear()
 
+    def clean(self, text: str) -> str:
+        """A place or a reason without what is redacted."""
+        return self.redactor.text(text, Counter()) if self.redactor else text
+
     def lines(self, record: Record) -> Iterator[Written | Refused]:
         """The lines of a record, or why there are none. What is not wanted is counted."""
         if record.problem is not None:

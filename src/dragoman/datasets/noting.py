@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -92,16 +92,24 @@ class ChunkNote(Struct):
     columns: dict[str, str] = {}
     """key of the written objects -> what its values are, for tables"""
 
-    def lose(self, source: str, losses: list[Loss], input: int, line: int | None, at: str) -> None:
-        """Count the losses of one line."""
+    def lose(
+        self,
+        source: str,
+        losses: list[Loss],
+        input: int,
+        line: int | None,
+        at: str,
+        clean: Callable[[str], str],
+    ) -> None:
+        """Count the losses of one line. ``clean`` leaves out of places what must not be printed."""
         table = self.losses.setdefault(source, {})
         seen = set()
         for loss in losses:
             key = f"{loss.kind} {loss.what}"
             count = table.get(key)
             if count is None:
-                place = at + loss.path
-                count = table[key] = Count(0, 0, input, line, place[:MOST], loss.why[:MOST])
+                place, why = clean(at + loss.path), clean(loss.why)
+                count = table[key] = Count(0, 0, input, line, place[:MOST], why[:MOST])
             count.times += 1
             if key not in seen:
                 seen.add(key)
