@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
 from msgspec import Raw
@@ -26,6 +29,35 @@ def convert(
     """Write the lines of a chunk, and give the note of it. ``tables``: columns are noted."""
     converter.begin()
     out = ChunkNote()
+    with uncollected():
+        _convert_all(converter, chunk, inputs, sink, out, tables)
+    out.filtered = dict(converter.filtered)
+    out.redacted = dict(converter.redacted)
+    out.edits = {what: count for what, count in converter.edits.items() if count}
+    out.renamed = dict(converter.renamed)
+    return out
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector: documents and trees have no cycles, and there are many."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _convert_all(
+    converter: Converter,
+    chunk: Chunk,
+    inputs: list[Input],
+    sink: Sink | BinaryIO,
+    out: ChunkNote,
+    tables: bool,
+) -> None:
     for piece in chunk.pieces:
         index = piece.input
         before = out.lines.get(index, 0)
@@ -37,11 +69,6 @@ def convert(
             _convert(converter, record, index, line, sink, out, tables)
         out.lines[index] = before + reading.lines
         out.read[index] = out.read.get(index, 0) + count
-    out.filtered = dict(converter.filtered)
-    out.redacted = dict(converter.redacted)
-    out.edits = {what: count for what, count in converter.edits.items() if count}
-    out.renamed = dict(converter.renamed)
-    return out
 
 
 def _convert(

@@ -16,11 +16,12 @@ from ..model import Json
 from .options import writer_of
 
 SURE = 0.5
-DEEP = 5
 TELLING = ("role", "type", "from", "object", "sender", "model", "kind")
 """Keys whose values say what an object is."""
-START = 8
-"""How much of an id is looked at: ``toolu_01...``, ``call_...``."""
+PARTS = ("content", "parts", "message", "payload", "tool_calls", "function", "source")
+"""Keys of a message below which its blocks stand."""
+START = 6
+"""How much of an id or another text is looked at: ``toolu_01...``, ``call_...``."""
 
 
 class Source(NamedTuple):
@@ -75,28 +76,48 @@ def response_source(value: Json, asked: str) -> str:
     return asked if related else guesses[0].dialect
 
 
-def shape_of(value: Json, depth: int = DEEP) -> object:
+def shape_of(value: Json) -> object:
     """What a document looks like, without what it says.
 
     >>> shape_of([{"role": "user", "content": "Hi"}]) == shape_of([{"role": "user", "content": ""}])
     True
     """
+    if value.__class__ is dict:
+        return tuple([(key, _top(key, item)) for key, item in value.items()])
+    return _items(value) if value.__class__ is list else value.__class__
+
+
+def _top(key: str, value: Json) -> object:
+    """What stands under a key of the document."""
     kind = value.__class__
-    if kind is dict:
-        if not depth:
-            return None
-        return tuple(
-            [
-                (key, item)
-                if key in TELLING and item.__class__ is str
-                else (key, item[:START])
-                if item.__class__ is str and key[-2:] == "id"
-                else (key, shape_of(item, depth - 1))
-                if item.__class__ is dict or item.__class__ is list
-                else (key, item.__class__)
-                for key, item in value.items()
-            ]
-        )
     if kind is list:
-        return frozenset([shape_of(item, depth - 1) for item in value]) if depth else None
+        return _items(value)
+    if kind is dict:
+        return _item(value)
+    if kind is str:
+        return value if key in TELLING else value[:START]
     return kind
+
+
+def _items(values: list[Json]) -> frozenset[object]:
+    return frozenset([_item(value) for value in values])
+
+
+def _item(value: Json) -> object:
+    """A message, a block, a tool: its keys, what it is called, and what its parts are."""
+    if value.__class__ is not dict:
+        return value.__class__
+    parts: list[object] = [tuple(value)]
+    for key in TELLING:
+        if key in value:
+            word = value[key]
+            parts.append(word if word.__class__ is str else word.__class__)
+    for key in PARTS:
+        inner = value.get(key)
+        if inner.__class__ is list:
+            parts.append(_items(inner))
+        elif inner is not None:
+            parts.append(_item(inner))
+    if (id := value.get("id")).__class__ is str:
+        parts.append(id[:START])
+    return tuple(parts)

@@ -36,6 +36,7 @@ TABLES = (".parquet", ".arrow", ".feather")
 KNOWN = (*LINES, *TABLES, ".json", ".har", ".yaml", ".yml", ".flow", ".flows", ".mitm", ".zip")
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
+BUFFER = 1024 * 1024
 PEEK = 64 * 1024
 """How much of a file is looked at to see whether its lines are one document."""
 
@@ -279,7 +280,7 @@ def lines_of(piece: Piece, path: str, limit: int) -> Iterator[bytes | None]:
     if piece.data is not None:
         yield from io.BytesIO(piece.data)
         return
-    with open(path, "rb") as file:
+    with open(path, "rb", BUFFER) as file:
         left = piece.end - piece.start
         if piece.start:
             file.seek(piece.start - 1)

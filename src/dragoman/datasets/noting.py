@@ -218,6 +218,11 @@ def measure(tree: Request) -> Measure:
         for block in message.content:
             if block.__class__ is Text:
                 chars += len(block.text)
+            elif block.__class__ is ToolResult:
+                for inner in block.content:
+                    chars += (
+                        len(inner.text) if inner.__class__ is Text else sum(map(len, words(inner)))
+                    )
             elif block.__class__ is ToolCall:
                 chars += len(block.arguments)
                 name = block.name[:MOST]

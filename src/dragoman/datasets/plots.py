@@ -17,7 +17,14 @@ NUMBER = 96
 BINS = 24
 HEIGHT = 150
 LONGEST = 26
-CONTROL = dict.fromkeys((*range(32), *range(127, 160), *range(8234, 8239), *range(8294, 8298), 8206, 8207), "�")  # fmt: skip
+ACTING = (
+    range(32),
+    range(0x7F, 0xA0),
+    range(0x200E, 0x2010),
+    range(0x202A, 0x202F),
+    range(0x2066, 0x206A),
+)
+CONTROL = {code: "\ufffd" for codes in ACTING for code in codes}
 
 
 class Part(NamedTuple):

@@ -46,7 +46,7 @@ def beside(place: Path, *, sure: bool = True) -> Iterator[BinaryIO]:
     place.parent.mkdir(parents=True, exist_ok=True)
     made = place.with_name(f".{place.name}.part")
     try:
-        with made.open("wb") as file:
+        with made.open("wb", COPIED) as file:
             yield file
             if sure:
                 file.flush()
@@ -126,7 +126,7 @@ def _copy(run: Run, parts: Path, out: BinaryIO) -> None:
 
 def _lines(shard: Shard, parts: Path) -> Iterator[bytes]:
     for run in shard.runs:
-        with part(parts, run.chunk).open("rb") as file:
+        with part(parts, run.chunk).open("rb", COPIED) as file:
             file.seek(run.start)
             left = run.length
             while left > 0 and (line := file.readline()):
