@@ -33,6 +33,7 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("messages", "extra_content"),
         ("message", "extra_content"),
     },
+    "openai-finetune": {("messages", "weight")},
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }
@@ -59,7 +60,8 @@ def judged() -> tuple[tuple[str, str], ...]:
     whole = ("request", "messages", "tools", "tool-choice", "response")
     great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
     others = ("bedrock-converse", "mistral", "ollama")
-    return (*product(great, whole), *product(others, ("request", "response")))
+    lines = (("openai-finetune", "request"), ("openai-finetune", "messages"))
+    return (*product(great, whole), *product(others, ("request", "response")), *lines)
 
 
 def _typed(doc: Any, untyped: set[tuple[str, str]], parent: str = "") -> Any:
@@ -101,8 +103,9 @@ def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
 
 
 PACKAGES = ("anthropic", "openai", "mistralai", "ollama", "cohere")
-# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty.
-OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage")
+# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty;
+# the status of a call.
+OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage", "ResponseCustomToolCall")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -161,6 +164,10 @@ def _responses() -> dict[str, Any]:
     from openai.types.responses import response_create_params as request
 
     item = responses.ResponseInputItemParam
+    # The server accepts reasoning without an id if there is `encrypted_content`; Codex sends it so.
+    reasoning: Any = responses.ResponseReasoningItemParam
+    reasoning.__annotations__["id"] = NotRequired[str]
+    reasoning.__required_keys__ -= {"id"}
     return {
         "request": request.ResponseCreateParamsNonStreaming | request.ResponseCreateParamsStreaming,
         "messages": _history("Input", item, "instructions", str, "input"),
@@ -244,7 +251,30 @@ def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "message
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
 
 
+@cache
+def _finetune() -> dict[str, Any]:
+    """Lines of training files: the SDK has types for messages and tools, not for a line."""
+    import openai.types.chat as chat
+    from openai.types.chat import completion_create_params as request
+    from typing_extensions import TypedDict
+
+    example = TypedDict(
+        "Example",
+        {
+            "messages": list[chat.ChatCompletionMessageParam],
+            "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
+            "parallel_tool_calls": NotRequired[bool],
+            "functions": NotRequired[list[request.Function]],  # before there were tools
+        },
+    )
+    reply = list[chat.ChatCompletionAssistantMessageParam]
+    sides: Any = {"input": example, "preferred_output": reply, "non_preferred_output": reply}
+    pair: Any = TypedDict("Pair", sides)  # type: ignore[misc]
+    return {"request": example | pair, "messages": list[chat.ChatCompletionMessageParam]}
+
+
 TYPES = {
+    "openai-finetune": _finetune,
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,

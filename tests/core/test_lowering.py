@@ -310,7 +310,9 @@ WRITERS_OWN = {
     # how many marks there are is known when all are written; some models have none
     "cache": {
         "pydantic-ai",
+        "anthropic-bedrock",
         "anthropic-messages",
+        "anthropic-vertex",
         "bedrock-converse",
         "openai-chat",
         "openai-responses",

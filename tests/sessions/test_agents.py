@@ -22,6 +22,7 @@ NOW = 1_772_449_200.0
 HEADS = {
     "claude-code": ".claude/projects/-home-dev-shop/{}.jsonl",
     "codex": ".codex/sessions/2026/03/02/rollout-2026-03-02T11-00-00-{}.jsonl",
+    "gemini-cli": ".gemini/tmp/shop/chats/session-2026-03-02T13-00-{}.jsonl",
     "qwen-code": ".qwen/projects/-home-dev-shop/chats/{}.jsonl",
 }
 
@@ -35,6 +36,8 @@ def lines_of(agent: str) -> list[Any]:
 def store(home: Path, agent: str, id: str = ID, lines: list[Any] | None = None) -> Path:
     path = home / HEADS[agent].format(id)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if agent == "gemini-cli":
+        (path.parents[1] / ".project_root").write_text("/home/dev/shop", "utf-8")
     written = lines_of(agent) if lines is None else lines
     path.write_text("".join(json.dumps(line) + "\n" for line in written), "utf-8")
     return path

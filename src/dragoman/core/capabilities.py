@@ -384,6 +384,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     prefill: Literal["told", "never", "unknown"] = "told"
     """Whether the model continues a last message of the assistant: where a request can tell so (or
     the writer knows), never, or it depends on what cannot be known."""
+    training: frozenset[str] = frozenset()
+    """What a record can tell of training, by the fields of ``Training``."""
     results: Results = FLAGGED
     """How the texts and the errors of a result are written."""
     result_names: bool = True

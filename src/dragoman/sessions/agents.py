@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from ..dialects.codex import CONTEXT
+from ..dialects.gemini_cli import ASIDE
 from ..errors import Unsupported
 from ..model import Json
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MARKER = ".project_root"
+"""The file by which gemini-cli knows whose a folder is."""
+HEAD_ID = re.compile(rb'"sessionId" ?: ?"([\w-]{1,128})"')
 LONGEST = 200
 """How long the name of a folder may be; beyond that, Claude Code adds a digest of its own."""
 
@@ -58,6 +65,10 @@ class Agent:
         """The project, the first words and the version, by the first lines of a file."""
         raise NotImplementedError
 
+    def project_of(self, path: Path) -> str:
+        """The project of a file, where its place tells and its lines do not."""
+        return ""
+
     def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
         """Where the file of a new session lies."""
         raise NotImplementedError
@@ -66,9 +77,13 @@ class Agent:
         """The lines of a new session, under its id and in its folder."""
         raise NotImplementedError
 
-    def resume(self, id: str, project: str) -> str:
+    def resume(self, id: str, project: str, path: Path) -> str:
         """The command that goes on with a session."""
         raise NotImplementedError
+
+    def markers(self, path: Path, project: str) -> Iterable[tuple[Path, bytes]]:
+        """What else must lie beside a new file, for the agent to find it."""
+        return ()
 
 
 def home(env: Mapping[str, str], variable: str, folder: str) -> Path:
@@ -104,7 +119,7 @@ class ClaudeCode(Agent):
             if line.get("type") == "user" and not words and isinstance(message, dict):
                 if not (line.get("isMeta") or line.get("isSidechain")):
                     said = _spoken(message)
-                    words = "" if said.startswith("<") else said  # a command, or a context
+                    words = "" if is_context(said) else said
             if project and words and version:
                 break
         return project, words, version
@@ -118,7 +133,7 @@ class ClaudeCode(Agent):
     def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
         return [{**line, "sessionId": id, "cwd": project} for line in lines]
 
-    def resume(self, id: str, project: str) -> str:
+    def resume(self, id: str, project: str, path: Path) -> str:
         return within(project, f"claude --resume {id}")
 
 
@@ -144,7 +159,7 @@ class Codex(Agent):
                 version = _text(payload.get("cli_version"))
             elif line.get("type") == "response_item" and payload.get("role") == "user":
                 said = _spoken(payload.get("content"))
-                if said and not said.startswith(CONTEXT):
+                if said and not is_context(said):
                     words = said
                     break
         return project, words, version
@@ -165,7 +180,7 @@ class Codex(Agent):
             out.append({**line, "payload": payload})
         return out
 
-    def resume(self, id: str, project: str) -> str:
+    def resume(self, id: str, project: str, path: Path) -> str:
         return within(project, f"codex resume {id}")
 
 
@@ -185,11 +200,74 @@ class QwenCode(ClaudeCode):
         path = super().place(env, id, project, now)
         return path.parent / "chats" / path.name
 
-    def resume(self, id: str, project: str) -> str:
+    def resume(self, id: str, project: str, path: Path) -> str:
         return within(project, f"qwen --resume {id}")
 
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (ClaudeCode(), Codex(), QwenCode())}
+class GeminiCLI(Agent):
+    """A project has a folder with a short name; a file in it tells which project that is."""
+
+    name = "gemini-cli"
+    program = "gemini"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        above = env.get("GEMINI_CLI_HOME") or env.get("HOME") or env.get("USERPROFILE") or "~"
+        return Path(above).expanduser() / ".gemini" / "tmp"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        # Those of subagents lie in folders of their sessions.
+        yield from self.root(env).glob("*/chats/session-*.jsonl")
+
+    def id_of(self, path: Path) -> str:
+        """The name has no more than its beginning: "safeSessionId.slice(0, 8)"."""
+        with path.open("rb") as file:
+            head = HEAD_ID.search(file.read(4096))
+        return head[1].decode() if head else path.stem[-8:]
+
+    def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
+        for line in lines:
+            if line.get("type") == "user":
+                said = _spoken(line)
+                if said and not is_context(said) and not said.startswith(ASIDE):
+                    return "", said, ""
+        return "", "", ""
+
+    def project_of(self, path: Path) -> str:
+        try:
+            return (path.parents[1] / MARKER).read_text("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        name = f"session-{datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"
+        return self.root(env) / self.folder(env, project) / "chats" / name
+
+    def folder(self, env: Mapping[str, str], project: str) -> str:
+        """The folder of a project: the one that has its marker, or a name that is free."""
+        root = self.root(env)
+        for marker in sorted(root.glob(f"*/{MARKER}")):
+            if self.project_of(marker.parent / "chats" / "any") == project:
+                return marker.parent.name
+        slug = re.sub("[^a-z0-9]+", "-", os.path.basename(project).lower()).strip("-")
+        names = (f"{slug or 'project'}{f'-{n}' if n else ''}" for n in count())
+        return next(name for name in names if not (root / name).exists())
+
+    def markers(self, path: Path, project: str) -> Iterator[tuple[Path, bytes]]:
+        marker = path.parents[1] / MARKER
+        if not marker.exists():
+            yield marker, project.encode()
+
+    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+        head = {"sessionId": id, "projectHash": sha256(project.encode()).hexdigest()}
+        return [{**line, **head} if "projectHash" in line else line for line in lines]
+
+    def resume(self, id: str, project: str, path: Path) -> str:
+        return within(project, f"gemini --resume {id}")
+
+
+AGENTS: dict[str, Agent] = {
+    agent.name: agent for agent in (ClaudeCode(), Codex(), GeminiCLI(), QwenCode())
+}
 
 
 def agent_of(name: str) -> Agent:
@@ -201,6 +279,11 @@ def agent_of(name: str) -> Agent:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+def is_context(said: str) -> bool:
+    """Whether an agent, any of them, has said that in the name of the user; or it is a command."""
+    return said.startswith(("<", *CONTEXT))
 
 
 def _spoken(content: Json) -> str:

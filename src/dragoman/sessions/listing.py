@@ -51,12 +51,12 @@ def described(agent: Agent, path: Path) -> Session | None:
     try:
         status = path.stat()
         project, words, version = agent.describe(first_lines(path))
+        project = project or agent.project_of(path)
+        id = agent.id_of(path)
         changed = last_time(path) or status.st_mtime
     except (OSError, MissingExtra):
         return None
-    return Session(
-        agent.name, agent.id_of(path), path, project, changed, status.st_size, words, version
-    )
+    return Session(agent.name, id, path, project, changed, status.st_size, words, version)
 
 
 def last_time(path: Path) -> float | None:

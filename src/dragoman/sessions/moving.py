@@ -69,8 +69,11 @@ def move(
         raise Malformed("the session has no message")
     data = join(lines)
     if not dry_run:
+        markers = [*agent.markers(path, folder)]
         write_new(path, data)
-    return Moved(path, id, agent.resume(id, folder), result.losses, len(data))
+        for marker, said in markers:
+            write_new(marker, said)
+    return Moved(path, id, agent.resume(id, folder, path), result.losses, len(data))
 
 
 def ids_below(id: str) -> Callable[[str], str]:

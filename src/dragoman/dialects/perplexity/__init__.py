@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ...core import capabilities as cap
 from ...core.fields import Field, number, strings, whole
+from ...core.lowering import order
 from ...core.writing import Writing
 from ...lint.evidence import Verdict, told_by
 from ...model import Candidate, Citation, Json, Media, Message, Response, Text, Usage
@@ -157,7 +158,10 @@ def alternating(d: Perplexity, messages: Sequence[Message], w: Writing) -> Seque
             continue
         d.merge_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
-        out[-1] = replace(last, content=(*last.content, *message.content))
+        both = (*last.content, *message.content)
+        if message.role == "assistant":
+            both = order.lower(both, d.can.order["assistant"], d, w.log)
+        out[-1] = replace(last, content=both)
     return messages if len(out) == len(messages) else out
 
 
