@@ -28,7 +28,7 @@ LOOKED_AT = 32
 SURE = 0.5
 WHOLE_ROW = ""
 """Stands for a column: the row itself is a conversation."""
-HISTORIES = ("messages", "conversations", "contents")
+HISTORIES = ("messages", "conversations", "contents", "prompt", "chosen")
 
 
 class Part(Struct, frozen=True):
@@ -319,7 +319,7 @@ def _of_container(data: bytes, name: str, options: Options) -> Iterator[Record]:
 def _is_history(value: list[Json]) -> bool:
     """Whether a list is a conversation; else it is a list of records."""
     first = next((item for item in value if item.__class__ is dict), {})
-    if "messages" in first or "conversations" in first or "request" in first:
+    if "request" in first or any(key in first for key in HISTORIES):
         return False
     return bool(candidates(value)) or "role" in first or "type" in first
 
