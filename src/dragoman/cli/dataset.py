@@ -97,8 +97,8 @@ def number(name: str, text: str) -> Callable[[F], F]:
 
 @make_command(
     "dataset",
-    "dragoman dataset sessions/ -t functiongemma -o train/",
-    "dragoman dataset sessions/ -t functiongemma --cut turns --split train=0.9,test=0.1 -o sets/",
+    "dragoman dataset -f anthropic sessions/ -t functiongemma -o train/",
+    "dragoman dataset pairs.jsonl -t trl --cut turns --split train=0.9,test=0.1 -o sets/",
     "dragoman dataset pairs.jsonl -t chat --redact keys,emails --dedup exact -o out.jsonl.gz",
 )
 @options.files()

@@ -48,7 +48,8 @@ FORMS = {
     suffix: shards.Form(suffix) for suffix in (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 }
 WORK = ".dragoman"
-BLOCK = 1024 * 1024
+ENOUGH = 2 * 1024 * 1024
+"""For so many bytes it is worth while to start another process."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -192,7 +193,11 @@ class Job:
             return on_ray(self.plan, self.run.address, self.run.workers)
         if self.run.engine != "embedded":
             raise Unsupported(f"unknown engine {self.run.engine!r}; known: embedded, ray")
-        return embedded(self.plan, self.run.workers or cores())
+        return embedded(self.plan, self.run.workers or self.workers())
+
+    def workers(self) -> int:
+        """As many as there are processors, and no more than there is work for."""
+        return max(min(cores(), self.state.total // ENOUGH), 1)
 
     # -- what is there already ---------------------------------------------------------------------
 
