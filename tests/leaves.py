@@ -107,8 +107,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # who speaks; results are a turn of the user here, and of a tool or a function there
-        "assistant model ai CHATBOT",
-        "user human tool function",
+        "assistant model ai CHATBOT gpt function_call",
+        "user human tool function observation",
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
@@ -428,14 +428,14 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
+    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
     "the following functions|You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
     "Parameters string object array number integer boolean items enum nullable NULL null "
-    "calling following functions"
+    "calling following functions name arguments"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -451,6 +451,10 @@ def is_template(text: Any) -> bool:
     return (
         isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
     )
+
+
+TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
+"""What stands in a turn of ShareGPT beside its words."""
 
 
 # -- walking ----------------------------------------------------------------------------------
@@ -483,10 +487,24 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
     elif isinstance(value, list):
         for index, item in enumerate(numbered_once(value)):
             yield from walk(item, (*path, index), free, kind)
+    elif path and path[-1] in INSIDE and isinstance(value, str) and parsed(value) is not None:
+        yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
 
 
+def told_in(value: Any, path: Path) -> Iterator[Leaf]:
+    """The scalars of JSON that stands as text."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from told_in(item, (*path, key))
+    elif value not in BLANK:
+        yield Leaf(path, value)
+
+
+INSIDE = ("tools", "value")
+"""Keys of training records under which JSON stands as text: tools, and a call in a turn."""
 SIGNED = "__gemini_function_call_thought_signatures__"
 
 
@@ -1083,6 +1101,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return is_joined(text, there, losses)
     if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+        return says(text, there)
+    if leaf.key == "value" and TAGGED.search(text):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
         return True
