@@ -112,11 +112,13 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
-        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
+        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
+        "endTurn toolUse stopSequence",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
-        "model_context_window_exceeded pause_turn model_length",
+        "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand
-        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
+        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
+        "toolUse",
         "interrupted cancelled in_progress length max_tokens unfinished abort",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
@@ -165,15 +167,17 @@ WORDS: tuple[frozenset[str], ...] = tuple(
 FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
+        "-32600 -32602 "
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
         "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
         "invalid_authentication_error",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "-1 403 permission_error PERMISSION_DENIED AccessDeniedException",
+        "-32601 404 not_found_error NOT_FOUND ResourceNotFoundException",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
         "rate_limited",
+        "-32603 "
         "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
         "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
         "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
@@ -269,6 +273,8 @@ STRUCTURE = frozenset(
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "jsonrpc": ("2.0",),
+    "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
@@ -950,6 +956,7 @@ def is_in_a_joint(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
 
 CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
 ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
+ERRORS |= {-1, -32600, -32601, -32602, -32603}  # those of JSON-RPC
 
 
 def is_silent(leaf: Leaf) -> bool:
