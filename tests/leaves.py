@@ -268,6 +268,7 @@ STRUCTURE = frozenset(
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
+    | {"block_type"}  # LlamaIndex's
 )
 
 # Values that say no more than their absence does, by key.
@@ -279,6 +280,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
@@ -889,7 +891,9 @@ OWN = frozenset(
     {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
     | {"message.id", "message.name"}
 )
-BOXES = words("response metadata providerMetadata providerOptions callProviderMetadata")
+BOXES = words(
+    "response metadata providerMetadata providerOptions callProviderMetadata additional_information"
+)
 # What is told in another way still has what other codes speak of.
 NONE: frozenset[str] = frozenset()
 APART = {
