@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
 LOCK := requirements-dev.lock
+JUDGES := requirements-judges.lock
 NODE := tests/node/node_modules/.ready
 WEB := web/node_modules/.ready
 
@@ -25,9 +26,10 @@ $(PRODUCT): pyproject.toml
 
 # What its tests need: the vendors' SDKs and the tools of a developer.
 # The lock file names each version and its hashes; the product itself is installed from here.
-$(READY): $(PRODUCT) $(LOCK)
+$(READY): $(PRODUCT) $(LOCK) $(JUDGES)
 	@echo "setting up what the tests need ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(JUDGES)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -87,6 +89,8 @@ lock:  ## write requirements-dev.lock anew: the newest versions, for Python 3.11
 	@test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-header --no-annotate --quiet --output-file $(LOCK)
+	@.venv-lock/bin/uv pip compile --group judges --no-deps --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-annotate --quiet --output-file $(JUDGES)
 
 sbom: $(READY)  ## print what the product is made of, as a CycloneDX document
 	@$(BIN)/python tools/sbom.py

@@ -436,7 +436,8 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
+    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/"
+    "|You are a model that can do function calling with "
     "the following functions|You have access to the following functions:"
 )
 GRAMMAR = words(

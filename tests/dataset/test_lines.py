@@ -12,15 +12,18 @@ import pytest
 from dragoman.datasets import Job, Line, Options, Run
 from dragoman.datasets.lines import Rejected
 
+# fmt: off
 CHAT = {"model": "gpt-5", "messages": [
     {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."}]}  # fmt: skip
+    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."}]}
+# fmt: on
 DATA = json.dumps(CHAT).encode()
 
 
 def test_it_gives_what_a_job_gives(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(DATA + b"\n")
-    some = ({}, {"cut": "turns"}, {"source": "chat", "redact_patterns": ("Hell",)})
+    found = {"source": "chat", "redact_patterns": ("Hell",)}
+    some: tuple[dict[str, Any], ...] = ({}, {"cut": "turns"}, found)
     for number, options in enumerate(some):
         values: dict[str, Any] = {"target": "functiongemma", **options}
         out = tmp_path / str(number)
