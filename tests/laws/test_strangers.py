@@ -439,6 +439,7 @@ LISTS = {
     "_training.py in_order": "ranks that were made here",
     "gemini_cli.py rest_at": "a list on the way to a place",
     "opencode.py merged": "two lists",
+    "mcp/request.py hinted": "a list of hints",
     "bedrock_converse/params.py short_labels": "labels that are kept, and those that were given",
 }
 

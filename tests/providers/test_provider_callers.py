@@ -33,10 +33,12 @@ def test_there_are_callers_enough() -> None:
     apis = (name for name in dialects.names() if not dialects.get(name).lines)
     speaking = {name for name in apis if has(name, "messages")}
     # What a program keeps, and what a model learns from: nobody asks with it, and nobody answers.
-    stored = {"goose", "langchain", "langchain-dumpd", "opencode", "pydantic-ai", "vercel-ui"}
-    learned = {"functiongemma-teaching", "openai-finetune", "trl", "trl-completion"}
+    stored = {"goose", "langchain", "langchain-dumpd", "llamaindex", "opencode", "pydantic-ai"}
+    stored |= {"vercel-ui"}
+    learned = {"functiongemma-teaching", "openai-finetune", "sharegpt", "trl", "trl-completion"}
     assert speaking - set(CALLERS) == stored | learned
-    assert set(CALLERS) - set(STREAMING) == {"functiongemma", "functiongemma-nobos"}  # one prompt
+    prompts = {"functiongemma", "functiongemma-nobos"}
+    assert set(CALLERS) - set(STREAMING) == prompts | {"mcp"}  # a result comes whole
 
 
 def provider(upstream: Upstream, target: str, caller: str) -> Provider:
