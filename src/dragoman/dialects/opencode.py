@@ -95,6 +95,7 @@ class Opencode(SessionFile):
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
+        texts=cap.Texts(needed=frozenset({"result"})),
         result_names=False,
         results=cap.Results(joint="\n\n"),
         reasoning=cap.ReasoningForm(
