@@ -93,7 +93,9 @@ SLOW = frozenset(
         "test_cli.py::test_a_packed_file_that_breaks_off_is_damaged",
         "test_cli.py::test_many_lines_are_never_in_memory_together",
         "test_hostile_streams.py::test_memory_is_flat",
+        "test_jobs.py::test_a_job_that_was_killed_anywhere_goes_on_and_ends_the_same",
         "test_provider_streams.py::test_a_provider_that_nobody_holds_lives_as_long_as_its_stream",
+        "test_ray.py::test_ray_writes_the_same_files",
     )
 )
 """Functions that take seconds for one item and look at memory and time: for the whole run alone."""

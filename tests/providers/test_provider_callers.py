@@ -32,9 +32,10 @@ def test_there_are_callers_enough() -> None:
     assert len(STREAMING) >= 27
     apis = (name for name in dialects.names() if not dialects.get(name).lines)
     speaking = {name for name in apis if has(name, "messages")}
-    stored = {"langchain", "langchain-dumpd", "pydantic-ai"}  # messages of a program: no requests
-    # and a text to learn from: no replies
-    assert speaking - set(CALLERS) == {"functiongemma-teaching"} | stored
+    # What a program keeps, and what a model learns from: nobody asks with it, and nobody answers.
+    stored = {"goose", "langchain", "langchain-dumpd", "opencode", "pydantic-ai", "vercel-ui"}
+    learned = {"functiongemma-teaching", "openai-finetune", "trl", "trl-completion"}
+    assert speaking - set(CALLERS) == stored | learned
     assert set(CALLERS) - set(STREAMING) == {"functiongemma", "functiongemma-nobos"}  # one prompt
 
 
