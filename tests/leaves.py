@@ -1099,6 +1099,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     if (inner := parsed(text)) is not None:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
             return True
+        if is_joined(text, there, losses):
+            return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
