@@ -275,6 +275,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"from"}  # ShareGPT's role
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
@@ -377,7 +378,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type format type",
+        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -436,8 +437,9 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
-    "the following functions|You have access to the following functions:"
+    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|"
+    "You are a model that can do function calling with the following functions|"
+    "You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
@@ -695,6 +697,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
+            self.words.add(leaf.value)  # of JSON in a text as well
             return
         if counts(leaf):
             self.tokens.append(value)

@@ -14,7 +14,8 @@ from dragoman.datasets.lines import Rejected
 
 CHAT = {"model": "gpt-5", "messages": [
     {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."}]}  # fmt: skip
+    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."},
+]}  # fmt: skip
 DATA = json.dumps(CHAT).encode()
 
 
