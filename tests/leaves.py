@@ -821,7 +821,8 @@ def keys_of(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from keys_of(item)
+            told = parsed(item) if key in INSIDE and isinstance(item, str) else None
+            yield from keys_of(item if told is None else told)
     elif isinstance(value, list):
         for item in value:
             yield from keys_of(item)
