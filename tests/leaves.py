@@ -75,7 +75,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
-        "model modelId modelVersion model_name",
+        "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
@@ -275,6 +275,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"from"}  # ShareGPT's role
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
@@ -377,7 +378,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type format type",
+        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -405,7 +406,7 @@ COVERS: dict[str, frozenset[str]] = {
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
         "response.id": "id responseId response_id response",
-        "response.model": "model modelVersion modelId model_version",
+        "response.model": "model modelVersion modelId model_id model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
@@ -436,9 +437,9 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/"
-    "|You are a model that can do function calling with "
-    "the following functions|You have access to the following functions:"
+    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|"
+    "You are a model that can do function calling with the following functions|"
+    "You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
@@ -696,6 +697,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
+            self.words.add(leaf.value)  # of JSON in a text as well
             return
         if counts(leaf):
             self.tokens.append(value)
@@ -819,7 +821,8 @@ def keys_of(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from keys_of(item)
+            told = parsed(item) if key in INSIDE and isinstance(item, str) else None
+            yield from keys_of(item if told is None else told)
     elif isinstance(value, list):
         for item in value:
             yield from keys_of(item)
@@ -1099,6 +1102,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if (inner := parsed(text)) is not None:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
+            return True
+        if is_joined(text, there, losses):
             return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
