@@ -72,7 +72,10 @@ UNSENT = frozenset({"text/plain", "application/x-directory"})
 PART = re.compile(r"(.*/parts/(\d{1,9}))(?:/|$)")
 NOBODY = "ses_" + "0" * 26
 """The id of a session that nobody has named; the outer layer, which writes files, has another."""
-ANY = cap.Form(sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}))
+ANY = cap.Form(
+    sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}),
+    schemes=("http", "https"),  # other files are those of the machine
+)  # fmt: skip
 USUAL = {
     "image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf",
 }  # fmt: skip
@@ -591,7 +594,8 @@ class Writer:
                 d.omit(result, w.log)
                 continue
             d.lose(result.extras, result.at, w.log)
-            number, part = self.calls.get(w.result_id(result), (-1, {}))
+            replied = w.replied_id(result)
+            number, part = (-1, {}) if replied is None else self.calls.get(replied, (-1, {}))
             if number < 0:
                 why = f"{d.name} stores a result with its call, and there is none"
                 w.log.dropped("tool_result", result.at, why)
