@@ -224,17 +224,15 @@ class Goose(SessionFile):
         return Raw(self.name, doc, at=at)
 
     def kept_of(
-        self, doc: Line, partly: dict[str, dict[str, tuple[str, ...]]], spelling: Line | None = None
+        self, doc: Line, partly: dict[str, Json], spelling: Line | None = None
     ) -> Extras | None:
         """What else a call or a result has; Gemini's signature of it is one."""
         more = doc.get("metadata")
         signed = more.get("thoughtSignature") if more.__class__ is dict else None
-        parts: dict[str, Json] = dict(partly)
-        if signed.__class__ is str and signed:
-            parts["metadata"] = ("thoughtSignature",)
+        if signed.__class__ is not str or not signed or "toolResult" in doc:  # there, a copy
+            return self.keep(doc, {"type", "id"}, spelling, partly=partly)
+        parts = {**partly, "metadata": ("thoughtSignature",)}
         extras = self.keep(doc, {"type", "id"}, spelling, partly=parts)
-        if signed.__class__ is not str or not signed or "toolResult" in doc:
-            return extras
         return _stored.sign(self, extras, Signature(signed, "google"))
 
     # -- writing ----------------------------------------------------------------------------

@@ -628,7 +628,10 @@ def with_mark(out: Line, mark: Signature | None) -> Line:
     """A part with its signature, where the AI SDK has it."""
     if mark is None:
         return out
-    provider, key = KEYS[mark.issuer, mark.kind]
+    place = KEYS.get((mark.issuer, mark.kind))
+    if place is None:  # lowering has reported it
+        return out
+    provider, key = place
     return {**out, "metadata": {provider: {key: mark.data}}}
 
 
