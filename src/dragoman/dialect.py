@@ -126,6 +126,8 @@ class Dialect:
     but neither address nor key, until it sets its own."""
     lines: ClassVar[bool] = False
     """Whether a document is a file of JSON lines: the list of their values; see ``core.lines``."""
+    by_place: ClassVar[bool] = False
+    """Whether the writer goes by the places of the nodes: where in a stored session they stood."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 

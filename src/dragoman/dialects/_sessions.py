@@ -103,6 +103,7 @@ class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
+    by_place = True
     prompts: ClassVar[bool] = False
     """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None
@@ -204,6 +205,7 @@ class SessionFile(Dialect):
         ats = {"model": params.where("model")}
         return replace(tree, tools=None, tool_choice=None, params=Params(at=params.at, ats=ats))
 
+    fields: ClassVar[Any] = None  # no parameters
     restored = Dialect.restored
     fit_model = Dialect.fit_model
 

@@ -409,10 +409,12 @@ def read_calls(
         given = call.get("result")
         if given and not (call.get("id").__class__ is str and call["id"] in replied):
             taken.add("result")
+            place = f"{where}/result"
             if given.__class__ is str:
-                reply = {"id": call.get("id"), "name": call.get("name")}
-                given = {"functionResponse": {**reply, "response": {"output": given}}}
-            results += read_content(given, f"{where}/result", called)
+                named = call.get("id") if call.get("id").__class__ is str else None
+                results.append(ToolResult(named, (Text(given, at=place),), at=place))
+            else:
+                results += read_content(given, place, called)
         left.append(rest_of(call, *taken))
     if calls:
         rest["toolCalls"] = left
