@@ -368,7 +368,7 @@ COVERS: dict[str, frozenset[str]] = {
         "reasoning.signature": "signature data thoughtSignature thought_signature "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
-        "reasoning_details encrypted_index",
+        "reasoning_details encrypted_index redactedData reasoningEncryptedContent metadata",
         "reasoning.summary": "summary",
         "reasoning.id": "id itemId",
         "refusal": "type",
@@ -378,7 +378,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
+        "media.type": "media_type mediaType mimeType mime_type mime image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
