@@ -12,9 +12,10 @@ import pytest
 from dragoman.datasets import Job, Line, Options, Run
 from dragoman.datasets.lines import Rejected
 
-CHAT = {"model": "gpt-5", "messages": [
-    {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."}]}  # fmt: skip
+TURNS = ["Hi", "Hello.", "Again", "Hello again."]
+ROLES = ["user", "assistant"] * 2
+MESSAGES = [{"role": role, "content": text} for role, text in zip(ROLES, TURNS, strict=True)]
+CHAT = {"model": "gpt-5", "messages": MESSAGES}
 DATA = json.dumps(CHAT).encode()
 
 
