@@ -21,7 +21,11 @@ DATA = json.dumps(CHAT).encode()
 
 def test_it_gives_what_a_job_gives(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(DATA + b"\n")
-    some = ({}, {"cut": "turns"}, {"source": "chat", "redact_patterns": ("Hell",)})
+    some: tuple[dict[str, Any], ...] = (
+        {},
+        {"cut": "turns"},
+        {"source": "chat", "redact_patterns": ("Hell",)},
+    )
     for number, options in enumerate(some):
         values: dict[str, Any] = {"target": "functiongemma", **options}
         out = tmp_path / str(number)
