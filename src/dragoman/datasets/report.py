@@ -145,7 +145,8 @@ def _row(loss: dict[str, Any]) -> str:
         f'<tr><td class="k"><i class="dot {loss["kind"]}"></i>{loss["kind"]} '
         f'<b>{text(loss["code"])}</b></td><td class="n">{loss["times"]:,}</td>'
         f'<td class="n">{loss["records"]:,}</td><td class="k">{text(loss["source"])}</td>'
-        f'<td><code>{text(where(loss["first"]))}</code></td><td class="dim">{text(loss["why"])}</td></tr>'
+        f"<td><code>{text(where(loss['first']))}</code></td>"
+        f'<td class="dim">{text(loss["why"])}</td></tr>'
     )
 
 
