@@ -192,7 +192,7 @@ def main() -> int:
         "--memory", type=float, metavar="GB", help="how much a file of so much takes"
     )
     options = parser.parse_args()
-    size, times = (20 * MB, 1) if options.quick else (250 * MB, 3)
+    size, times = (20 * MB, 1) if options.quick else (100 * MB, 3)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         missed = speeds(folder, size, times)

@@ -130,6 +130,9 @@ class Converter:
             self.edits["messages after the last turn left out"] += left
 
     def _conversation(self, record: Record, tree: Request) -> bytes:
+        """What decides about the split."""
+        if not self.options.split:
+            return b""
         name = self.options.conversation
         if name is None:
             return beginning(tree.messages)
