@@ -33,7 +33,8 @@ def tokenizer(name: str = "qwen3") -> Any:
     vocabulary = {chr(code): code for code in range(1, 0x3000)} | {"\0": 0}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="\0"))
     inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    made = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="\0", eos_token="\1")
+    made: Any = PreTrainedTokenizerFast  # its constructor has no types
+    made = made(tokenizer_object=inner, unk_token="\0", eos_token="\1")
     made.chat_template = template(name)
     return made
 

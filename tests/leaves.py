@@ -75,7 +75,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
-        "model modelId modelVersion model_name",
+        "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
@@ -107,16 +107,18 @@ WORDS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # who speaks; results are a turn of the user here, and of a tool or a function there
-        "assistant model ai CHATBOT",
-        "user human tool function",
+        "assistant model ai CHATBOT gpt function_call",
+        "user human tool function observation",
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
-        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
+        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
+        "endTurn toolUse stopSequence",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
-        "model_context_window_exceeded pause_turn model_length",
+        "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand
-        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
+        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
+        "toolUse",
         "interrupted cancelled in_progress length max_tokens unfinished abort time_limit "
         "incomplete max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
@@ -166,16 +168,18 @@ WORDS: tuple[frozenset[str], ...] = tuple(
 FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
+        "-32600 -32602 "
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
         "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
         "invalid_request_entity",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
         "invalid_authentication_error authentication_token_not_valid",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException authorization_rejected",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
+        "-1 403 permission_error PERMISSION_DENIED AccessDeniedException authorization_rejected",
+        "-32601 404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
         "rate_limited rate_limit_reached_requests",
+        "-32603 "
         "500 502 api_error INTERNAL InternalServerException server_error internal_server_error "
         "downstream_request_failed",
         "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException service_unavailable",
@@ -271,18 +275,23 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"from"}  # ShareGPT's role
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
+    | {"block_type"}  # LlamaIndex's
 )
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "jsonrpc": ("2.0",),
+    "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
@@ -369,7 +378,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type format type",
+        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -397,7 +406,7 @@ COVERS: dict[str, frozenset[str]] = {
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
         "response.id": "id responseId response_id response",
-        "response.model": "model modelVersion modelId model_version",
+        "response.model": "model modelVersion modelId model_id model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
@@ -428,14 +437,15 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
-    "the following functions|You have access to the following functions:"
+    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|"
+    "You are a model that can do function calling with the following functions|"
+    "You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
     "Parameters string object array number integer boolean items enum nullable NULL null "
-    "calling following functions"
+    "calling following functions name arguments"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -451,6 +461,10 @@ def is_template(text: Any) -> bool:
     return (
         isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
     )
+
+
+TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
+"""What stands in a turn of ShareGPT beside its words."""
 
 
 # -- walking ----------------------------------------------------------------------------------
@@ -483,10 +497,24 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
     elif isinstance(value, list):
         for index, item in enumerate(numbered_once(value)):
             yield from walk(item, (*path, index), free, kind)
+    elif path and path[-1] in INSIDE and isinstance(value, str) and parsed(value) is not None:
+        yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
 
 
+def told_in(value: Any, path: Path) -> Iterator[Leaf]:
+    """The scalars of JSON that stands as text."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from told_in(item, (*path, key))
+    elif value not in BLANK:
+        yield Leaf(path, value)
+
+
+INSIDE = ("tools", "value")
+"""Keys of training records under which JSON stands as text: tools, and a call in a turn."""
 SIGNED = "__gemini_function_call_thought_signatures__"
 
 
@@ -669,6 +697,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
+            self.words.add(leaf.value)  # of JSON in a text as well
             return
         if counts(leaf):
             self.tokens.append(value)
@@ -792,7 +821,8 @@ def keys_of(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from keys_of(item)
+            told = parsed(item) if key in INSIDE and isinstance(item, str) else None
+            yield from keys_of(item if told is None else told)
     elif isinstance(value, list):
         for item in value:
             yield from keys_of(item)
@@ -915,7 +945,9 @@ OWN = frozenset(
     {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
     | {"message.id", "message.name"}
 )
-BOXES = words("response metadata providerMetadata providerOptions callProviderMetadata")
+BOXES = words(
+    "response metadata providerMetadata providerOptions callProviderMetadata additional_information"
+)
 # What is told in another way still has what other codes speak of.
 NONE: frozenset[str] = frozenset()
 APART = {
@@ -982,6 +1014,7 @@ def is_in_a_joint(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
 
 CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
 ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
+ERRORS |= {-1, -32600, -32601, -32602, -32603}  # those of JSON-RPC
 
 
 def is_silent(leaf: Leaf) -> bool:
@@ -1070,6 +1103,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     if (inner := parsed(text)) is not None:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
             return True
+        if is_joined(text, there, losses):
+            return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
@@ -1083,6 +1118,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return is_joined(text, there, losses)
     if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+        return says(text, there)
+    if leaf.key == "value" and TAGGED.search(text):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
         return True

@@ -258,15 +258,13 @@ def _finetune() -> dict[str, Any]:
     from openai.types.chat import completion_create_params as request
     from typing_extensions import TypedDict
 
-    example = TypedDict(
-        "Example",
-        {
-            "messages": list[chat.ChatCompletionMessageParam],
-            "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
-            "parallel_tool_calls": NotRequired[bool],
-            "functions": NotRequired[list[request.Function]],  # before there were tools
-        },
-    )
+    words: dict[str, Any] = {
+        "messages": list[chat.ChatCompletionMessageParam],
+        "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
+        "parallel_tool_calls": NotRequired[bool],
+        "functions": NotRequired[list[request.Function]],  # before there were tools
+    }
+    example: Any = TypedDict("Example", words)  # type: ignore[misc]
     reply = list[chat.ChatCompletionAssistantMessageParam]
     sides: Any = {"input": example, "preferred_output": reply, "non_preferred_output": reply}
     pair: Any = TypedDict("Pair", sides)  # type: ignore[misc]

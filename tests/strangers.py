@@ -36,7 +36,7 @@ WHOLE = frozenset(
         "content.role", "reasoning", "reasoning.signature", "refusal", "candidates", "passage",
         "cache", "text.citations", "usage", "response.echo", "response.failure", "metadata",
         "output", "thinking", "logprobs", "logit_bias", "tool_choice", "stop.detail",
-        "message.empty", "training.rejected", "compaction",
+        "message.empty", "training.rejected", "training.unanswered", "compaction",
     }
 )  # fmt: skip
 # What is told in another way, as a whole: a schema as another schema, or JSON without a schema.

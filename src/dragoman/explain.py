@@ -107,6 +107,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The record is a preference pair, and the target has one reply only: the better one.",
         "Write a format for preference pairs: `trl` or `openai-finetune`, for example.",
     ),
+    "training.unanswered": (
+        "The conversation goes on after its last reply, and the target's records end in one.",
+        "Nothing: what follows the last reply teaches nothing.",
+    ),
     "training.label": (
         "The record says whether its reply is good; the target has no field for that.",
         "Leave out records with bad replies, or write `trl`.",

@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "prefill": "whether the model continues the last message",
     "training.completion": "which part of a conversation a model is trained on",
     "training.rejected": "the worse reply of a preference pair",
+    "training.unanswered": "what stands after the last reply of a record",
     "training.label": "whether a reply is one to learn from",
     "text.empty": "a text block that is empty or only white space",
     "text.space": "white space at the end of a text",

@@ -49,6 +49,8 @@ UNOFFICIAL = {
     ("icontent-thinking-elsewhere", "icontent", "reasoning.signature"): "signed by another host",
     ("mistral-audio-object", "mistral", "media.type"): "the form of openai-chat",
     ("perplexity-answer", "perplexity", "text.citations"): "they stand beside the choices",
+    ("openai-finetune-legacy", "openai-finetune", "tool_result.name"): "the old role `function`",
+    ("session-goose", "goose", "reasoning.signature"): "of the provider that the session names",
     ("text-empty", "gemini", "text.empty"): "accepted by some models only",
     ("tool-call-legacy", "openai-chat", "tool_result.name"): "the old role `function`",
     ("tool-reference", "anthropic-messages", "tool.deferred"): "its search ran before",

@@ -329,6 +329,7 @@ WRITERS_OWN = {
         "functiongemma",
         "functiongemma-nobos",
         "gemini",
+        "gemini-cli",
         "qwen-code",
         "ollama",
         "openai-responses",

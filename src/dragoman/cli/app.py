@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "move": "Write a session of an agent as a new one of another agent.",
     "dataset": "Convert sessions, logs and data sets to a training set.",
     "serve": "Serve any client with any model: a gateway between dialects.",
+    "workbench": "Open a page that shows conversations, and what a conversion does to them.",
     "formats": "List the dialects; with -f and -t, what is lost between these two.",
     "models": "List facts about models; with NAMEs, the facts of these models and their sources.",
     "explain": "Explain a loss code, a rule of check or a pass of repair.",

@@ -16,7 +16,7 @@ from ..datasets.job import FORMS
 from . import options, terminal
 from .app import command as make_command
 from .faults import DONE, IO, MALFORMED, Fault, usage
-from .inputs import LIMIT, limit, session_file
+from .inputs import LIMIT, limit, session_named
 from .ledger import LOOKS
 from .options import F, Kind, Size
 from .progress import PATIENCE, PAUSE, describe
@@ -186,7 +186,7 @@ def command(
         values["max_size"] = limit()
     output = how["output"] or told.output
     how["form"] = how["form"] or told.form
-    paths = [session_file(path) or path for path in files or told.inputs]
+    paths = [file_of(path) for path in files or told.inputs]
     if "target" not in values or output is None or not paths:
         raise usage(
             "FILES, -t DIALECT and -o OUTPUT are required, or a recipe that has them",
@@ -345,3 +345,16 @@ def quantile(sizes: dict[int, int], share: float) -> int:
         if left <= 1e-9:
             return size
     return max(sizes, default=0)
+
+
+def file_of(path: str) -> str:
+    """A path, or the file of a session that is named by its agent, e.g. ``codex:latest``."""
+    session = session_named(path)
+    if session is None:
+        return path
+    if session.path.suffix == ".db":
+        raise usage(
+            f"{path} is stored in a database, which is no input of a dataset",
+            f"first dragoman convert {path} -t {session.agent} -o FILE",
+        )
+    return str(session.path)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ..containers._documents import Put
+    from ..sessions import Session
 
 Form: TypeAlias = Literal["json", "jsonl", "lines", "stream", "container"]
 """One document, one on each line, one that is all lines, a stream, a container that is no JSON."""
@@ -57,13 +58,15 @@ WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BO
 class Input:
     """One file, or standard input. ``name`` is what messages call it."""
 
-    __slots__ = ("base", "file", "name", "path", "taken")
+    __slots__ = ("base", "file", "name", "path", "session", "taken")
 
     def __init__(self, path: str, base: str | None = None) -> None:
         self.base = base
         """The folder that it was found in, if the folder was named and not the file."""
         self.file: io.RawIOBase | None = None
-        self.path = None if path == "-" else Path(session_file(path) or path)
+        self.session = session_named(path)
+        """The session that is named by its agent, as in ``codex:latest``: it is only read."""
+        self.path = None if path == "-" else Path(self.session.path if self.session else path)
         self.name = "stdin" if path == "-" else path
         self.taken = 0
         """How many bytes of the file have been read; for the progress."""
@@ -92,6 +95,10 @@ class Input:
             if sys.stdin is None:
                 raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
+        if self.session is not None and self.session.path.suffix == ".db":
+            from ..sessions import data_of
+
+            return _plain(_buffered(io.BytesIO(data_of(self.session))), self.name)
         if glob.has_magic(self.name) and not os.path.lexists(self.name):
             raise Fault("no matching file", IO_FAILED, where=self.name, hint="check the path")
         try:
@@ -227,13 +234,13 @@ class Document:
         return (*self.notes, *(replace(loss, path=self.place(loss.path)) for loss in losses))
 
 
-def session_file(path: str) -> str | None:
-    """The file of a session that is named by its agent, e.g. ``codex:latest``."""
+def session_named(path: str) -> Session | None:
+    """The session that is named by its agent, e.g. ``codex:latest``."""
     if not SESSION.fullmatch(path) or os.path.lexists(path):
         return None
     from ..sessions import find, is_reference
 
-    return str(find(path, os.environ).path) if is_reference(path) else None
+    return find(path, os.environ) if is_reference(path) else None
 
 
 def expand(paths: Iterable[str]) -> list[Input]:

@@ -17,7 +17,6 @@ from ..core.reading import (
     as_dict,
     as_list,
     compact,
-    decode,
     expected,
     maybe_list,
     maybe_str,
@@ -43,7 +42,7 @@ from ..model import (
 )
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
-from ._training import Records
+from ._training import Records, read_json
 
 if TYPE_CHECKING:
     pass
@@ -69,7 +68,7 @@ class Chatlike(Records):
         Records.can,
         developer=False,
         unfit={**cap.RESULTS_APART, "system": WORDS, "user": WORDS},
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, needed=frozenset({"result"})),
         emptied=False,
     )
 
@@ -323,10 +322,3 @@ def unnamed(messages: Sequence[Message]) -> Iterator[Message]:
                 if names.get(result.call_id) == result.name:
                     message = replace(message, content=(replace(result, name=None),))
         yield message
-
-
-def read_json(text: str, at: str) -> Json:
-    try:
-        return decode(text)
-    except (ValueError, RecursionError):
-        raise Malformed("expected a JSON text", at) from None

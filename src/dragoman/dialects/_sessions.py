@@ -111,6 +111,7 @@ class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
+    placed = True
     prompts: ClassVar[bool] = False
     """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None

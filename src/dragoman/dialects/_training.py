@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 from ..core import capabilities as cap
 from ..core.fields import Fields
+from ..core.reading import decode
 from ..core.turns import results_in_place
 from ..core.writing import Writing, is_blank
 from ..dialect import Dialect
+from ..errors import Malformed
 from ..ledger import Ledger
-from ..model import Block, Message, Request, Text, Tool, ToolCall, ToolResult
+from ..model import Block, Json, Message, Request, Text, Tool, ToolCall, ToolResult
 
 FIELDS = Fields()
 """A training record holds no settings."""
@@ -121,3 +123,10 @@ class Records(Dialect):
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+def read_json(text: str, at: str) -> Json:
+    try:
+        return decode(text)
+    except (ValueError, RecursionError):
+        raise Malformed("expected a JSON text", at) from None

@@ -362,6 +362,13 @@ def read_content(content: Json, at: str, called: dict[str, str]) -> list[Block]:
     return out
 
 
+def standing(block: Block, at: str) -> Block:
+    """A result of which all stands at one place."""
+    if not isinstance(block, ToolResult):
+        return block
+    return replace(block, at=at, content=tuple(replace(each, at=at) for each in block.content))
+
+
 def holds_all(content: Json) -> bool:
     """ "hasCallsInContent || hasThoughtsInContent": what stands beside it is for the screen."""
     if content.__class__ is dict:
@@ -411,8 +418,13 @@ def read_calls(
             taken.add("result")
             if given.__class__ is str:
                 reply = {"id": call.get("id"), "name": call.get("name")}
-                given = {"functionResponse": {**reply, "response": {"output": given}}}
-            results += read_content(given, f"{where}/result", called)
+                doc = {"functionResponse": {**reply, "response": {"output": given}}}
+                results += [
+                    standing(block, f"{where}/result")
+                    for block in read_content(doc, f"{where}/result", called)
+                ]
+            else:
+                results += read_content(given, f"{where}/result", called)
         left.append(rest_of(call, *taken))
     if calls:
         rest["toolCalls"] = left

@@ -47,6 +47,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "training.completion": ("Request.training", "Training.completion"),
     "training.rejected": ("Request.training", "Training.rejected", "Training.completion",
                           "Message", *BLOCKS),
+    "training.unanswered": ("Message", *BLOCKS),
     "training.label": ("Request.training", "Training.label"),
     "text.empty": ("Tool.description", "Text", "Text.blank"),
     "text.space": ("Text.text",),

@@ -56,6 +56,10 @@ class Agent:
         """The files of its sessions."""
         raise NotImplementedError
 
+    def id_for(self, uuid: str) -> str:
+        """The id of a new session."""
+        return uuid
+
     def id_of(self, path: Path) -> str:
         """The id by which it resumes the session in a file."""
         found = UUID.findall(path.name)
@@ -73,8 +77,8 @@ class Agent:
         """Where the file of a new session lies."""
         raise NotImplementedError
 
-    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
-        """The lines of a new session, under its id and in its folder."""
+    def fit(self, document: Json, id: str, project: str) -> Json:
+        """A new session, under its id and in its folder: its lines, or what is imported."""
         raise NotImplementedError
 
     def resume(self, id: str, project: str, path: Path) -> str:
@@ -113,12 +117,12 @@ class ClaudeCode(Agent):
     def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
         project = words = version = ""
         for line in lines:
-            project = project or _text(line.get("cwd"))
-            version = version or _text(line.get("version"))
+            project = project or text(line.get("cwd"))
+            version = version or text(line.get("version"))
             message = line.get("message")
             if line.get("type") == "user" and not words and isinstance(message, dict):
                 if not (line.get("isMeta") or line.get("isSidechain")):
-                    said = _spoken(message)
+                    said = spoken(message)
                     words = "" if is_context(said) else said
             if project and words and version:
                 break
@@ -130,8 +134,8 @@ class ClaudeCode(Agent):
             raise Unsupported(f"the path of the project is longer than {LONGEST} characters")
         return self.root(env) / folder / f"{id}.jsonl"
 
-    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
-        return [{**line, "sessionId": id, "cwd": project} for line in lines]
+    def fit(self, document: Json, id: str, project: str) -> Json:
+        return [{**line, "sessionId": id, "cwd": project} for line in document]
 
     def resume(self, id: str, project: str, path: Path) -> str:
         return within(project, f"claude --resume {id}")
@@ -155,10 +159,10 @@ class Codex(Agent):
             if not isinstance(payload, dict):
                 continue
             if line.get("type") == "session_meta" and not version:
-                project = _text(payload.get("cwd"))
-                version = _text(payload.get("cli_version"))
+                project = text(payload.get("cwd"))
+                version = text(payload.get("cli_version"))
             elif line.get("type") == "response_item" and payload.get("role") == "user":
-                said = _spoken(payload.get("content"))
+                said = spoken(payload.get("content"))
                 if said and not is_context(said):
                     words = said
                     break
@@ -169,9 +173,9 @@ class Codex(Agent):
         name = f"rollout-{date:%Y-%m-%dT%H-%M-%S}-{id}.jsonl"
         return self.root(env) / f"{date:%Y}" / f"{date:%m}" / f"{date:%d}" / name
 
-    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+    def fit(self, document: Json, id: str, project: str) -> Json:
         out: list[Json] = []
-        for line in lines:
+        for line in document:
             payload: dict[str, Any] = line["payload"]
             if line["type"] == "session_meta":
                 payload = {**payload, "id": id, "cwd": project}
@@ -227,7 +231,7 @@ class GeminiCLI(Agent):
     def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
         for line in lines:
             if line.get("type") == "user":
-                said = _spoken(line)
+                said = spoken(line)
                 if said and not is_context(said) and not said.startswith(ASIDE):
                     return "", said, ""
         return "", "", ""
@@ -257,27 +261,15 @@ class GeminiCLI(Agent):
         if not marker.exists():
             yield marker, project.encode()
 
-    def fit(self, lines: list[Json], id: str, project: str) -> list[Json]:
+    def fit(self, document: Json, id: str, project: str) -> Json:
         head = {"sessionId": id, "projectHash": sha256(project.encode()).hexdigest()}
-        return [{**line, **head} if "projectHash" in line else line for line in lines]
+        return [{**line, **head} if "projectHash" in line else line for line in document]
 
     def resume(self, id: str, project: str, path: Path) -> str:
         return within(project, f"gemini --resume {id}")
 
 
-AGENTS: dict[str, Agent] = {
-    agent.name: agent for agent in (ClaudeCode(), Codex(), GeminiCLI(), QwenCode())
-}
-
-
-def agent_of(name: str) -> Agent:
-    """The agent of that name."""
-    if name not in AGENTS:
-        raise Unsupported(f"unknown agent {name!r}; known: {', '.join(AGENTS)}")
-    return AGENTS[name]
-
-
-def _text(value: Json) -> str:
+def text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -286,14 +278,14 @@ def is_context(said: str) -> bool:
     return said.startswith(("<", *CONTEXT))
 
 
-def _spoken(content: Json) -> str:
+def spoken(content: Json) -> str:
     """The first text of a message."""
     if isinstance(content, dict):
         content = content.get("parts", content.get("content"))
     if isinstance(content, str):
         return content.strip()
     for part in content if isinstance(content, list) else ():
-        text = part.get("text") if isinstance(part, dict) else None
-        if isinstance(text, str) and text.strip():
-            return text.strip()
+        said = part.get("text") if isinstance(part, dict) else None
+        if isinstance(said, str) and said.strip():
+            return said.strip()
     return ""

@@ -352,8 +352,9 @@ def write_result(
     if not isinstance(result, ToolResult):
         raise Malformed("only one tool result is allowed in a tool message", message.at)
     d.lose(message.extras, message.at, w.log)
-    call_id = w.once(w.result_id(result), result)
-    called = calls.get(call_id)
+    called = None
+    if result.call_id is not None or w.waiting is not None:
+        called = calls.get(w.once(w.result_id(result), result))
     if called is None or called.replied:
         why = "its call is missing" if called is None else "its call has a result already"
         text = f"{d.name} writes results in the part of the call, and {why}"
