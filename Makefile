@@ -170,6 +170,7 @@ bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.carry
 	@$(BIN)/python -m benchmarks.cli
+	@$(BIN)/python -m benchmarks.dataset
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
