@@ -25,6 +25,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [options, setOptions] = useState<Options>(DEFAULT);
   const [targets, setTargets] = useState<string[]>([]);
   const [chosen, setChosen] = useState("");
+  const [own, setOwn] = useState(false);
   const [found, setFound] = useState<Converted>({});
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState("");
@@ -86,18 +87,20 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
 
   const source = found.source;
   useEffect(() => {
-    // The first time a document is known, it is written in the dialects most people ask for.
-    if (!source || targets.length) return;
+    // Until somebody chooses targets, a document is written in those that most people ask for.
+    if (!source || own || targets.some((each) => each !== source.dialect && each === chosen)) return;
     const can = FIRST.filter((each) => each !== source.dialect && found.targets?.includes(each));
     const first = can.length ? can : ["anthropic-messages"];
-    const all = ["anthropic-messages", ...first].filter((each) => each !== source.dialect);
-    setTargets(all.slice(0, 3));
-    setChosen(all[0]!);
+    const all = [...first, "anthropic-messages"].filter((each) => each !== source.dialect);
+    const three = [...new Set(all)].slice(0, 3);
+    setTargets(three);
+    setChosen(three[0]!);
   }, [found]);
 
   const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
   const result = found.results?.find((each) => each.target === target);
   const stream = source?.facet === "stream";
+  const empty = !text.trim();
   const drop = useDrop((file) => file.text().then((next) => load(next, file.name)));
 
   const repair = (passes: string[] | null, title: string) => {
@@ -164,7 +167,10 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
                   type="button"
                   class="close"
                   aria-label={`close ${each}`}
-                  onClick={() => setTargets(targets.filter((t) => t !== each))}
+                  onClick={() => {
+                    setOwn(true);
+                    setTargets(targets.filter((t) => t !== each));
+                  }}
                 >
                   ×
                 </button>
@@ -177,11 +183,12 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
         label="Add a target"
         value=""
         onChange={(value) => {
+          setOwn(true);
           setTargets(targets.includes(value) ? targets : [...targets, value]);
           setChosen(value);
         }}
         options={[
-          ["", "+ target"],
+          ["", "Add"],
           ...(found.targets ?? about.dialects.map((each) => each.name)).map(
             (each): [string, string] => [each, each],
           ),
@@ -198,7 +205,6 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
     <Trouble title={`${result.target} cannot be written`} failure={result.error} />
   ) : undefined;
 
-  const empty = !text.trim();
   return (
     <div class={`view convert ${drop.over ? "dropping" : ""}`} hidden={!shown} {...drop.props}>
       <div class="toolbar">
@@ -233,7 +239,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
           {busy ? "converting" : ""}
         </span>
         <Copies result={result} />
-        <div class="only-narrow">
+        <div class="only-narrow" hidden={stream && replaying && !empty}>
           <Segments
             label="Pane"
             value={pane}

@@ -79,6 +79,12 @@ const theme = EditorView.theme({
     backgroundColor: "var(--accent)", color: "var(--on-accent)", borderRadius: "4px",
     padding: "2px 8px", font: "inherit", fontSize: "12px",
   },
+  ".cm-gutter-lint": { width: "10px" },
+  ".cm-gutter-lint .cm-gutterElement": { padding: "6px 1px 0" },
+  ".cm-lint-marker": { width: "7px", height: "7px" },
+  ".cm-lint-marker-error": {
+    content: "none", display: "block", borderRadius: "50%", backgroundColor: "var(--red)",
+  },
   ".cm-specialChar": { color: "var(--red)", fontWeight: "600" },
   ".cm-lintRange-error": {
     backgroundImage: "none",

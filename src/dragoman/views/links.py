@@ -307,7 +307,18 @@ def places(losses: Sequence[Loss], found: Sequence[Link], document: Json) -> lis
         if each.a is not None:
             by_place[each.a].append(each)
     names = {each.label: each for each in found if each.kind == "parameter"}
-    return [placed(loss, by_place, names, document) for loss in losses]
+    made: dict[str, deque[str]] = defaultdict(deque)
+    for each in found:
+        if each.a is None and each.b is not None:
+            made[each.kind].append(each.b)
+    out = []
+    for loss in losses:
+        place = placed(loss, by_place, names, document)
+        if loss.kind == "invented":
+            there = next((made[kind] for kind in KINDS.get(loss.what, ()) if made[kind]), None)
+            place = place if there is None else place._replace(b=there.popleft())
+        out.append(place)
+    return out
 
 
 def placed(
