@@ -147,14 +147,16 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
 
   const rightHead = (
     <>
-      <div class="tabs" role="tablist" aria-label="Targets">
-        {targets.map((each) => {
-          const of = found.results?.find((r) => r.target === each);
-          return (
-            <span class={`tab ${each === target ? "on" : ""}`} role="presentation" key={each}>
+      {targets.length > 0 && (
+        <div class="tabs" role="tablist" aria-label="Targets">
+          {targets.map((each) => {
+            const of = found.results?.find((r) => r.target === each);
+            return (
               <button
                 type="button"
                 role="tab"
+                key={each}
+                class={each === target ? "on" : ""}
                 aria-selected={each === target}
                 onClick={() => setChosen(each)}
               >
@@ -162,23 +164,24 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
                 {of?.losses && <span class="count">{of.losses.length}</span>}
                 {of?.error && <span class="count bad">!</span>}
               </button>
-              {targets.length > 1 && each === target && (
-                <button
-                  type="button"
-                  class="close"
-                  aria-label={`close ${each}`}
-                  onClick={() => {
-                    setOwn(true);
-                    setTargets(targets.filter((t) => t !== each));
-                  }}
-                >
-                  ×
-                </button>
-              )}
-            </span>
-          );
-        })}
-      </div>
+            );
+          })}
+        </div>
+      )}
+      {targets.length > 1 && (
+        <button
+          type="button"
+          class="plain"
+          aria-label={`close ${target}`}
+          title={`close ${target}`}
+          onClick={() => {
+            setOwn(true);
+            setTargets(targets.filter((t) => t !== target));
+          }}
+        >
+          ×
+        </button>
+      )}
       <Menu
         label="Add a target"
         value=""

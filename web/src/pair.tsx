@@ -182,7 +182,10 @@ export function Pair(props: PairProps) {
     const made = spots.linked.filter((each) => each.a === null && each.right);
     right!.marks([
       ...made.map((each) => ({ from: each.right!.from, to: each.right!.to, kind: "invented" })),
-      ...marksOf(spots.lost, props, "right"),
+      ...marksOf(spots.lost, props, "right").filter(
+        (mark) =>
+          mark.kind !== "invented" || !made.some((each) => each.right!.from === mark.from),
+      ),
     ]);
     redraw();
   }, [spots]);
@@ -260,7 +263,7 @@ export function Pair(props: PairProps) {
         <div
           class="losses"
           ref={list}
-          role="list"
+          role={props.losses.length ? "list" : undefined}
           onScroll={redraw}
           onKeyDown={(event) => {
             if (event.key === "ArrowDown" || event.key === "j") step(1);
