@@ -49,6 +49,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
                           "Message", *BLOCKS),
     "training.unanswered": ("Message", *BLOCKS),
     "training.label": ("Request.training", "Training.label"),
+    "template": ("Message", *BLOCKS, "Tool"),
     "text.empty": ("Tool.description", "Text", "Text.blank"),
     "text.space": ("Text.text",),
     "text.surrogate": ("Text.text", "ToolCall.arguments"),
