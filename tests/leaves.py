@@ -1052,7 +1052,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if is_key(leaf):
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return is_joined(text, there, losses)
-    if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+    if len(leaf.path) == 1 and (is_template(text) or leaf.key in ("prompt", "completion")):
         return says(text, there)
     if leaf.key == "value" and TAGGED.search(text):
         return says(text, there)

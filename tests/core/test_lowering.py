@@ -325,6 +325,7 @@ WRITERS_OWN = {
     "tool_result.name": {
         "bedrock-converse",
         "functiongemma",
+        "functiongemma-completion",
         "functiongemma-nobos",
         "gemini",
         "qwen-code",
