@@ -416,14 +416,17 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
-    "the following functions|You have access to the following functions:"
+    r"# Tools\n\nYou may call one or more functions[^<]*<tools></tools>[^<]*"
+    r"|For each function call, return a json object[^<]*<tool_call></tool_call>[^<]*<tool_call>"
+    r"\n.*\n</tool_call>|</?(?:think|tool_call|tool_response|tools)>|<\|im_(?:start|end)\|>"
+    r"|<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling "
+    "with the following functions|You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
     "Parameters string object array number integer boolean items enum nullable NULL null "
-    "calling following functions name arguments"
+    "calling following functions name arguments assistant function tool error"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -436,11 +439,10 @@ WRAPPED = re.compile(r"\s*\[freeform tool\](?: The input must match this (\w+) g
 
 
 def is_template(text: Any) -> bool:
-    return (
-        isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
-    )
+    return isinstance(text, str) and TURN.search(text) is not None
 
 
+TURN = re.compile(r"<(?:start|end)_(?:of_turn|function)|<\|im_(?:start|end)\|>")
 TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
 """What stands in a turn of ShareGPT beside its words."""
 
