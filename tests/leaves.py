@@ -1056,7 +1056,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return is_joined(text, there, losses)
     if len(leaf.path) == 1 and (is_template(text) or leaf.key in ("prompt", "completion")):
         return says(text, there)
-    if leaf.key == "value" and TAGGED.search(text):
+    if leaf.key in ("value", "output") and TAGGED.search(text):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
         return True
