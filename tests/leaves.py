@@ -267,6 +267,7 @@ STRUCTURE = frozenset(
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "score": (0, 1),  # which of two completions is the better one
     "strict": (False,),
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK

@@ -208,7 +208,7 @@ SHAPES = (
     joined,
     references,
 )
-PARTIAL = ("alpaca", "functiongemma-teaching", "mistral-finetune", "sharegpt")
+PARTIAL = ("alpaca", "functiongemma-teaching", "mistral-finetune", "sharegpt", "vertex-tuning")
 """One call in each turn of the model, or a reply at least: these shapes cannot be expressed."""
 SPEAKERS = [
     name

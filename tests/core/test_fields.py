@@ -258,7 +258,12 @@ VALUES: dict[str, Any] = {
 # functiongemma-teaching writes no conversation but one that ends in a call; its table is the same
 TARGETS = [n for n in dialects.names() if "write" in dialects.get(n).facets().get("request", ())]
 TARGETS.remove("functiongemma-teaching")
-for name in ("alpaca", "sharegpt", "mistral-finetune"):  # no conversation without a reply
+for name in (
+    "alpaca",
+    "sharegpt",
+    "mistral-finetune",
+    "vertex-tuning",
+):  # no conversation without a reply
     TARGETS.remove(name)  # their table is that of all records
 
 

@@ -338,6 +338,7 @@ WRITERS_OWN = {
         "vercel-model-v5",
         "vercel-model-v6",
         "functiongemma-teaching",
+        "vertex-tuning",
     },
 }
 """Codes of what is lowered before a writer sees it, and whose writers have a part in it."""

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from ..core import capabilities as cap
 from ..core.reading import as_list
 from ..core.writing import Writing, needed_parameters
-from ..errors import Unsayable
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
 from ..model import (
@@ -31,9 +30,8 @@ from ..model import (
     ToolResult,
 )
 from ._nine import ID_RULE, Nine, is_legal
+from ._training import answered
 from .openai_finetune import NAMES, TOP, OpenAIFinetune
-
-NO_REPLY = "the conversation has no reply, so there is nothing to learn from it"
 
 
 class NineWriting(Writing):
@@ -86,26 +84,14 @@ class MistralFinetune(OpenAIFinetune):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if not (self.is_same(tree.dialect) or log.restores):
-            messages = self.answered(tree.messages, log)
+            # "Expected last role Assistant for finetuning"
+            messages = answered(self, tree.messages, log)
             if messages[0].role == "assistant":  # "Conversation must start with a user message"
                 at = messages[0].at
                 self.add_user_turn(at, log)
                 messages = (Message("user", (Text("", at=at),), at=at), *messages)
             tree = replace(tree, messages=messages)
         return super().write_request(tree, log)
-
-    def answered(self, messages: tuple[Message, ...], log: Ledger) -> tuple[Message, ...]:
-        """Messages up to the last reply: "Expected last role Assistant for finetuning"."""
-        end = len(messages)
-        while end and messages[end - 1].role != "assistant":
-            end -= 1
-        if not end:
-            raise Unsayable(NO_REPLY, messages[0].at if messages else "")
-        for message in messages[end:]:
-            for at in [block.at for block in message.content] or [message.at]:
-                why = f"a record of {self.name} ends in a reply"
-                log.dropped("training.unanswered", at, why)
-        return messages[:end]
 
     def write_part(self, block: Block, w: Writing) -> list[Json]:
         if not isinstance(block, Reasoning):
