@@ -63,9 +63,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
-    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai"),
+    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "mcp"),
     "llxprt": ("icontent", "icontent-design"),
-    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
+    "Sessions of agents": (
+        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+    ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 

@@ -75,7 +75,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
-        "model modelId modelVersion model_name",
+        "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
@@ -112,18 +112,21 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
-        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
+        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
+        "endTurn toolUse stopSequence",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
-        "model_context_window_exceeded pause_turn model_length",
+        "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand
-        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
-        "interrupted cancelled in_progress length max_tokens unfinished abort",
+        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
+        "toolUse",
+        "interrupted cancelled in_progress length max_tokens unfinished abort time_limit "
+        "incomplete max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
-        "incomplete",
+        "incomplete sensitive",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
@@ -149,7 +152,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # how hard to think, and that thinking is on
         "enabled on adaptive true",
         "disabled off none",
-        "ephemeral default explicit",
+        "ephemeral default explicit cache-point",
         "application/json json_object json json_schema schema format",
         "nullable null",
         "definitions $defs",
@@ -165,17 +168,21 @@ WORDS: tuple[frozenset[str], ...] = tuple(
 FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
+        "-32600 -32602 "
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
-        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
+        "invalid_request_entity",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
-        "invalid_authentication_error",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "invalid_authentication_error authentication_token_not_valid",
+        "-1 403 permission_error PERMISSION_DENIED AccessDeniedException authorization_rejected",
+        "-32601 404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
-        "rate_limited",
-        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
-        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
+        "rate_limited rate_limit_reached_requests",
+        "-32603 "
+        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error "
+        "downstream_request_failed",
+        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException service_unavailable",
         "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
     )
 )
@@ -213,24 +220,33 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
-    ("is_error", True): ("error", "error-text", "error-json"),
-    ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
-    ("isError", True): ("error", "error-text", "error-json", "is_error"),
+    ("is_error", True): ("error", "error-text", "error-json", "failed", "output-error"),
+    ("outcome", "failed"): (
+        *("error", "error-text", "error-json", "is_error", "isError", "output-error"),
+    ),
+    ("isError", True): (
+        *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
     ("strict", True): ("strict_tools",),
-    ("status", "error"): ("isError", "is_error"),
+    ("status", "error"): ("isError", "is_error", "output-error"),
     # all documents may be cited; and whether a model reasons
     ("enabled", True): ("documents", "document", "citable", *ON),
     ("enabled", False): OFF,
-    ("enable_thinking", True): ON,
+    ("enable_thinking", True): (
+        *(*ON, "thinkingBudget", "thinking_token_budget", "reasoning_budget_tokens"),
+    ),
     ("enable_thinking", False): OFF,
     ("disable_reasoning", True): OFF,
     ("nullable", True): ("null",),
-    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
+    # Together asks for a number of them, as "logprobs"
+    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs", "logprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
-    ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
+    ("reasoning_format", "hidden"): (
+        *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
+    ),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
@@ -259,19 +275,24 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"from"}  # ShareGPT's role
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
+    | {"block_type"}  # LlamaIndex's
 )
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
     "score": (0, 1),  # which of two completions is the better one
+    "jsonrpc": ("2.0",),
+    "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
@@ -300,7 +321,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every reply ends
+        ("stop", "end_turn", "STOP", "COMPLETE", "eos", 1),  # as every reply ends
     ),
     "done": (True,),
     "state": ("done",),
@@ -358,7 +379,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type format type",
+        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -386,13 +407,13 @@ COVERS: dict[str, frozenset[str]] = {
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
         "response.id": "id responseId response_id response",
-        "response.model": "model modelVersion modelId model_version",
+        "response.model": "model modelVersion modelId model_id model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
-        "error.code": "code status",
+        "error.code": "code status status_code error_code",
         "error.param": "param",
-        "error.request_id": "request_id id",
+        "error.request_id": "request_id id trace",
         "cache.ttl": "ttl",
         "logprobs": "logprobs logprobsResult avgLogprobs",
         "service_tier": "service_tier",
@@ -464,7 +485,9 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(beside(value)))
+        elif value.get("part_kind") in KINDS:
+            kind = KINDS[value["part_kind"]]
+        value = readable(once(called_once(beside(value))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -508,11 +531,31 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": own, "additional_kwargs": rest}
 
 
+def called_once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of LangChain without what its content repeats of the calls beside it."""
+    content, calls = message.get("content"), message.get("tool_calls")
+    if not isinstance(content, list) or not isinstance(calls, list):
+        return message
+    known = {call.get("id"): call for call in calls if isinstance(call, dict)}
+    own: list[Any] = []
+    for block in content:
+        same = isinstance(block, dict) and block.get("type") == "tool_call"
+        call = known.get(block.get("id"), {}) if same else {}
+        left = {k: v for k, v in block.items() if call.get(k) != v} if call else block
+        own.append(left)
+    return {**message, "content": own}
+
+
 def numbered_once(parts: list[Any]) -> list[Any]:
     """Parts without the id that they share with the reasoning before them: they are one item."""
     out: list[Any] = []
     last: Any = None
+    before: Any = None
     for part in parts:
+        item = item_of(part)  # the AI SDK's, among the metadata
+        if item is not None and item == before:
+            part = {key: value for key, value in part.items() if key != "providerMetadata"}
+        before = item
         thought = isinstance(part, dict) and "id" in part
         thought = thought and "reasoning" in (part.get("type"), KINDS.get(part.get("part_kind")))
         if thought and part["id"] == last:
@@ -521,6 +564,13 @@ def numbered_once(parts: list[Any]) -> list[Any]:
             last = part["id"] if thought else None
         out.append(part)
     return out
+
+
+def item_of(part: Any) -> Any:
+    """What a part of a UI message says of the item of OpenAI that it belongs to."""
+    meta = part.get("providerMetadata") if isinstance(part, dict) else None
+    item = meta.get("openai") if isinstance(meta, dict) and part.get("type") == "reasoning" else {}
+    return item if isinstance(item, dict) and "itemId" in item else None
 
 
 KINDS = {"thinking": "reasoning"}
@@ -649,6 +699,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
+            self.words.add(leaf.value)  # of JSON in a text as well
             return
         if counts(leaf):
             self.tokens.append(value)
@@ -772,7 +823,8 @@ def keys_of(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from keys_of(item)
+            told = parsed(item) if key in INSIDE and isinstance(item, str) else None
+            yield from keys_of(item if told is None else told)
     elif isinstance(value, list):
         for item in value:
             yield from keys_of(item)
@@ -813,6 +865,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     code, path = loss.what, loss.path
     if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
+    if code == "reasoning" and path.endswith("/reasoning_content"):  # and as MiniMax does
+        return pointer.startswith(f"{parent(path)}/reasoning_details/")
     if code == "reasoning.signature":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
         return pointer.startswith(message + "/") and covers(loss, pointer.split("/"))
@@ -821,12 +875,15 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return leaf.key == "strict_tools" or (leaf.key == "strict" and inside)
     if code == "text.citations":  # of several sources, or of sources that are listed apart
         whole = re.split("/sources/|/groundingSupports/", path)[0]
-        return whole != path and pointer.startswith(whole + "/")
+        found = re.sub("^/search_results/", "/citations/", path)  # Perplexity has them twice
+        return found == pointer or (whole != path and pointer.startswith(whole + "/"))
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool.namespace":  # each tool of it tells
         return leaf.key == "name" and path.startswith(parent(pointer) + "/tools/")
     if code == "tool" and loss.kind == "dropped":  # and so does one that is dropped
+        if leaf.key == "strict_tools":
+            return True
         return path.startswith(parent(pointer) + "/tools/") and leaf.key in ("name", "description")
     if code == "usage":  # Ollama counts beside the message, each under a key of its own
         return leaf.key in ("prompt_eval_count", "eval_count")
@@ -847,7 +904,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
 
 THOUGHT = words(
     "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts "
-    "thinkingtokenbudget reasoningbudgettokens"
+    "thinkingtokenbudget reasoningbudgettokens thinkingbudget"
 )
 
 
@@ -890,7 +947,9 @@ OWN = frozenset(
     {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
     | {"message.id", "message.name"}
 )
-BOXES = words("response metadata providerMetadata providerOptions")
+BOXES = words(
+    "response metadata providerMetadata providerOptions callProviderMetadata additional_information"
+)
 # What is told in another way still has what other codes speak of.
 NONE: frozenset[str] = frozenset()
 APART = {
@@ -957,6 +1016,7 @@ def is_in_a_joint(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
 
 CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
 ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
+ERRORS |= {-1, -32600, -32601, -32602, -32603}  # those of JSON-RPC
 
 
 def is_silent(leaf: Leaf) -> bool:
@@ -966,6 +1026,8 @@ def is_silent(leaf: Leaf) -> bool:
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
+    if leaf.key == "id" and re.fullmatch(r"msg-\d+", str(leaf.value)):
+        return True  # the number of a message to which the application has given no id
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is written
     if leaf.value in CACHED or leaf.value in FAILURES:
@@ -1042,6 +1104,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if (inner := parsed(text)) is not None:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
+            return True
+        if is_joined(text, there, losses):
             return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.

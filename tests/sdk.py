@@ -107,8 +107,9 @@ def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
 
 
 PACKAGES = ("anthropic", "openai", "mistralai", "ollama", "cohere")
-# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty.
-OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage")
+# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty;
+# the status of a call.
+OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage", "ResponseCustomToolCall")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -167,6 +168,10 @@ def _responses() -> dict[str, Any]:
     from openai.types.responses import response_create_params as request
 
     item = responses.ResponseInputItemParam
+    # The server accepts reasoning without an id if there is `encrypted_content`; Codex sends it so.
+    reasoning: Any = responses.ResponseReasoningItemParam
+    reasoning.__annotations__["id"] = NotRequired[str]
+    reasoning.__required_keys__ -= {"id"}
     return {
         "request": request.ResponseCreateParamsNonStreaming | request.ResponseCreateParamsStreaming,
         "messages": _history("Input", item, "instructions", str, "input"),
@@ -257,15 +262,13 @@ def _finetune() -> dict[str, Any]:
     from openai.types.chat import completion_create_params as request
     from typing_extensions import TypedDict
 
-    example = TypedDict(  # noqa: UP013 - the SDK's words are looked up where they are known
-        "example",
-        {
-            "messages": list[chat.ChatCompletionMessageParam],
-            "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
-            "parallel_tool_calls": NotRequired[bool],
-            "functions": NotRequired[list[request.Function]],  # before there were tools
-        },
-    )
+    words: dict[str, Any] = {
+        "messages": list[chat.ChatCompletionMessageParam],
+        "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
+        "parallel_tool_calls": NotRequired[bool],
+        "functions": NotRequired[list[request.Function]],  # before there were tools
+    }
+    example: Any = TypedDict("Example", words)  # type: ignore[misc]
     reply = list[chat.ChatCompletionAssistantMessageParam]
     sides: Any = {"input": example, "preferred_output": reply, "non_preferred_output": reply}
     pair: Any = TypedDict("Pair", sides)  # type: ignore[misc]

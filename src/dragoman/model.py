@@ -89,7 +89,8 @@ class Extras(Leaf, frozen=True):
     that are what is left of an object, so that a loss is one of its keys and not the whole of it.
     ``signature`` is what the provider signed of the node itself, a call or a text, and wants back
     with it. ``records``: the fields are lines of a stored session by their numbers, what is
-    lost of a line is one loss, and ``spelling`` has the reasons of some.
+    lost of a line is one loss, and ``spelling`` has the reasons of some; or they are what is left
+    of one message of a session.
     """
 
     dialect: str

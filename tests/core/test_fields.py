@@ -136,7 +136,7 @@ def test_any_other_parameter_is_not_usual(key: str) -> None:
          ["approximated stop /stop: stop has 3 entries, and here-api accepts 2 of them at most; "
           "the first 2 are kept"]),
         (Params(metadata={"a": "x", "b": "y"}), {"metadata": {"a": "x"}},
-         ["dropped metadata /metadata: here-api takes x alone"]),
+         ["approximated metadata /metadata: here-api takes x alone"]),
         (Params(metadata={"b": "y"}), {}, ["dropped metadata /metadata: here-api takes x alone"]),
         (Params(seed=1), {}, ["dropped seed /seed: here-api ignores seed"]),
         (Params(top_k=1), {}, ["dropped top_k /top_k: here-api has no field for top_k"]),

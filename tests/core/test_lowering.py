@@ -310,7 +310,9 @@ WRITERS_OWN = {
     # how many marks there are is known when all are written; some models have none
     "cache": {
         "pydantic-ai",
+        "anthropic-bedrock",
         "anthropic-messages",
+        "anthropic-vertex",
         "bedrock-converse",
         "openai-chat",
         "openai-responses",
@@ -328,6 +330,7 @@ WRITERS_OWN = {
         "functiongemma-completion",
         "functiongemma-nobos",
         "gemini",
+        "gemini-cli",
         "qwen-code",
         "ollama",
         "openai-responses",

@@ -44,6 +44,8 @@ NO_API = {
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
+    "llamaindex": "a framework's messages",
+    "mcp": "a protocol between programs",
     "pydantic-ai": "a framework's messages",
     "router-responses": "a client's shape",
     "vercel-core": "a client's shape",

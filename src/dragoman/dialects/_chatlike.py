@@ -68,7 +68,7 @@ class Chatlike(Records):
         Records.can,
         developer=False,
         unfit={**cap.RESULTS_APART, "system": WORDS, "user": WORDS},
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, needed=frozenset({"result"})),
         emptied=False,
     )
 

@@ -17,8 +17,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
+from ..core.capabilities import NO_CHOICE, Capabilities
 from ..core.dates import date_of, has_year
 from ..core.endpoint import Endpoint
+from ..core.fields import Fields
 from ..core.reading import as_dict
 from ..dialect import Dialect
 from ..ledger import Ledger
@@ -31,6 +33,7 @@ from ..model import (
     Node,
     Params,
     Request,
+    Text,
     Tree,
 )
 
@@ -99,14 +102,23 @@ def rest_of(doc: Line, *taken: str) -> Line:
     return {key: value for key, value in doc.items() if key not in taken}
 
 
+def stored(can: Capabilities) -> Capabilities:
+    """What an API can express, without what a request says beside its conversation."""
+    return replace(can, strict=False, choices=NO_CHOICE, thinking=None)
+
+
 class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
+    placed = True
+    prompts: ClassVar[bool] = False
+    """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None
     model_key = ""
     needs_model = False
     rules: ClassVar[dict[str, str]] = {}
+    fields = Fields()  # the agent has its own
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
 
@@ -154,8 +166,14 @@ class SessionFile(Dialect):
         return super().write(tree, log)
 
     def without_prompts(self, tree: T, log: Ledger) -> T:
-        """The conversation without the system prompts that a file cannot hold."""
-        return tree
+        """The conversation without the system prompts that a session does not hold."""
+        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
+        if self.prompts or len(spoken) == len(tree.messages):
+            return tree
+        for message in tree.messages:
+            if message.role in ("system", "developer"):
+                lose_prompt(self, message, log)
+        return replace(tree, messages=tuple(spoken))
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         return self.write_any(tree, log)
@@ -293,6 +311,17 @@ def groups_of(messages: Iterable[Message], place_of: Any) -> Iterator[Group]:
             group = Group(place_of(message.at), message, [])
     if group is not None:
         yield group
+
+
+def lose_prompt(d: Dialect, message: Message, log: Ledger) -> None:
+    """A system prompt, which the agent does not store; its mark may stand beside it."""
+    why = f"{d.name} stores no system prompt; the agent has its own"
+    for block in message.content or (message,):
+        log.dropped("system", block.at, why)
+        mark = block.cache if isinstance(block, Text) else None
+        if mark is not None and not mark.at.startswith(f"{block.at}/"):
+            log.dropped("cache", mark.at, why)
+    d.lose(message.extras, message.at, log)
 
 
 def is_alike(one: Message, two: Message) -> bool:

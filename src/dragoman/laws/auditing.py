@@ -158,6 +158,8 @@ def excuses(loss: Loss, change: Change) -> bool:
         return loss.path == change.at  # it said nothing, and is a part of the one before it
     if (loss.kind, loss.what, change.what) == ("dropped", "session.line", "extras"):
         return change.how == "gone" and _is_at(change.at, loss.path)
+    if (loss.kind, loss.what, change.what) == ("invented", "session.line", "extras"):
+        return change.how == "new"  # what every line and message requires is one loss
     own = HOLDERS.get(loss.what)
     if own is not None and loss.path in change.above and not change.what.startswith(own):
         return True

@@ -90,6 +90,8 @@ def _node(
             elif isinstance(read, Params) and how != "new":
                 where = read.where(field)
             near = inside[:2] if how == "new" else ()  # what it would have stood in
+            if field == "model" and isinstance(read, Request) and how != "new":
+                where, near = read.params.where(field), (at,)  # a session has it inside of a line
             if field == "prefill":
                 how, near = "altered", tuple(message.at for message in read.messages[-1:])
             out.append(Change(f"{name}.{field}", how, where, near, inside, old, new))

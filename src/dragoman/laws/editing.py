@@ -17,7 +17,7 @@ from .edited import PROMPTS, Edited, applies, is_stated, ways
 from .edits import NEW, OTHER, SAME
 from .gist import flat
 from .turns_back import Choices, Group, groups_of
-from .wire import INNER, TURNS, as_text, rounds, turns_in, with_turns
+from .wire import INNER, TURNS, WHOLE_REPLIES, as_text, replies, rounds, turns_in, with_turns
 
 
 def law(body: Json, source: str, facet: str, target: str) -> None:
@@ -142,7 +142,8 @@ def _is_pointed_at(way: Edited) -> bool:
     turns = turns_in(way.echoed, way.target) or []
     base = "" if isinstance(way.echoed, list) else f"/{TURNS[way.target]}"
     base = f"/{INNER[way.target]}{base}" if way.target in INNER else base
-    for start, end in rounds(turns, way.target):
+    runs = (replies if way.source in WHOLE_REPLIES else rounds)(turns, way.target)
+    for start, end in runs:
         if NEW in as_text(turns[start:end]):
             places = [f"{base}/{number}" for number in range(start, end)]
             return any(f"{loss.path}/".startswith(f"{p}/") for loss in _lost(way) for p in places)

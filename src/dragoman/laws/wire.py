@@ -15,6 +15,10 @@ INNER = {"native": "tree"}
 """The key of what holds the conversation, where it is not at the top."""
 
 
+WHOLE_REPLIES = frozenset({"vercel-ui"})
+"""Dialects of which one item has all steps of a reply: the calls, their results, what follows."""
+
+
 def _key_of_turns(name: str) -> str | None:
     return "messages" if name in INNER else dialects.get(name).history
 
@@ -168,6 +172,17 @@ def rounds(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
         elif who != "system":
             out.append((index, index + 1))
         before = who
+    return out
+
+
+def replies(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
+    """The same, where all that is said between two turns of the user is one item elsewhere."""
+    out: list[tuple[int, int]] = []
+    for start, end in rounds(turns, dialect):
+        if out and out[-1][1] == start and kind(turns[start]) == kind(turns[out[-1][0]]) != "user":
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
     return out
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from ..core.reading import UNREADABLE, decode
 from ..errors import MissingExtra, Unsupported
 from ..model import Json
-from .agents import AGENTS, Agent, Session, agent_of
+from .agents import Agent, Session
+from .databases import Stored
+from .known import AGENTS, agent_of
 from .packed import unpacked
 
 HEAD = 64 * 1024
@@ -34,11 +36,19 @@ def listed(
     """
     found: list[Session] = []
     for each in AGENTS.values() if agent is None else (agent_of(agent),):
-        for path in each.files(env):
-            session = described(each, path)
-            if session is not None and (project is None or is_in(session.project, project)):
+        for session in sessions_of(each, env):
+            if project is None or is_in(session.project, project):
                 found.append(session)
     return sorted(found, key=lambda s: (-s.changed, s.agent, s.id))
+
+
+def sessions_of(agent: Agent, env: Mapping[str, str]) -> Iterator[Session]:
+    if isinstance(agent, Stored):
+        yield from agent.sessions(env)
+        return
+    for path in agent.files(env):
+        if (session := described(agent, path)) is not None:
+            yield session
 
 
 def is_in(folder: str, project: str) -> bool:
@@ -51,12 +61,12 @@ def described(agent: Agent, path: Path) -> Session | None:
     try:
         status = path.stat()
         project, words, version = agent.describe(first_lines(path))
+        project = project or agent.project_of(path)
+        id = agent.id_of(path)
         changed = last_time(path) or status.st_mtime
     except (OSError, MissingExtra):
         return None
-    return Session(
-        agent.name, agent.id_of(path), path, project, changed, status.st_size, words, version
-    )
+    return Session(agent.name, id, path, project, changed, status.st_size, words, version)
 
 
 def last_time(path: Path) -> float | None:
@@ -122,12 +132,12 @@ def find(reference: str, env: Mapping[str, str]) -> Session:
     if found is None:
         raise Unsupported(f"{reference!r} is no session; name it as AGENT:ID or AGENT:latest")
     agent, wanted = agent_of(found[1]), found[2]
-    paths = sorted(agent.files(env))
-    if wanted != LATEST:
-        paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
-        exact = [path for path in paths if agent.id_of(path) == wanted]
-        paths = exact[:1] or paths
-    sessions = [session for path in paths if (session := described(agent, path)) is not None]
+    if isinstance(agent, Stored):
+        known = list(agent.sessions(env))
+        sessions = known if wanted == LATEST else [s for s in known if s.id.startswith(wanted)]
+        sessions = [s for s in sessions if s.id == wanted] or sessions
+    else:
+        sessions = found_in(agent, sorted(agent.files(env)), wanted)
     if wanted == LATEST:
         sessions = sorted(sessions, key=lambda session: session.changed)[-1:]
     if not sessions:
@@ -137,3 +147,12 @@ def find(reference: str, env: Mapping[str, str]) -> Session:
         ids = ", ".join(session.id for session in sessions[:4])
         raise Unsupported(f"{wanted!r} begins the ids of {len(sessions)} sessions: {ids}")
     return sessions[0]
+
+
+def found_in(agent: Agent, paths: list[Path], wanted: str) -> list[Session]:
+    """The sessions of files whose ids begin so, or the one that has this id."""
+    if wanted != LATEST:
+        paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
+        exact = [path for path in paths if agent.id_of(path) == wanted]
+        paths = exact[:1] or paths
+    return [session for path in paths if (session := described(agent, path)) is not None]
