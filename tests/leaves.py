@@ -285,12 +285,21 @@ STRUCTURE = frozenset(
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "model_identity": ("You are ChatGPT, a large language model trained by OpenAI.",),
+    "knowledge_cutoff": ("2024-06",),
+    "channel_required": (True,),
+    "reasoning_effort": ("Medium",),
+    # which channel it is, the kind of a block tells
+    "valid_channels": ("analysis", "commentary", "final"),
+    "channel": ("analysis", "commentary", "final"),
+    "recipient": ("assistant",),
+    "content_type": ("<|constrain|>json",),
     "score": (0, 1),  # which of two completions is the better one
     "jsonrpc": ("2.0",),
     "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
-    "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
+    "name": ("AI_APICallError", "functions"),  # which all errors of calls bear in the AI SDK
     "example": (False,),
     "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
@@ -487,7 +496,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             kind = value["type"]
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
-        value = readable(once(called_once(beside(value))))
+        value = readable(once(called_once(beside(addressed(value)))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -544,6 +553,19 @@ def called_once(message: dict[str, Any]) -> dict[str, Any]:
         left = {k: v for k, v in block.items() if call.get(k) != v} if call else block
         own.append(left)
     return {**message, "content": own}
+
+
+def addressed(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of harmony with the bare name of the function that it goes to or comes from."""
+    if not {"channel", "recipient"} <= message.keys():
+        return message
+    prefix = "functions."
+    bare = {k: message[k].removeprefix(prefix) for k in ("recipient", "name")
+            if isinstance(message.get(k), str)}  # fmt: skip
+    if bare.get("recipient") != message["recipient"]:
+        bare["name"] = bare.pop("recipient")
+        message = {k: v for k, v in message.items() if k != "recipient"}
+    return message | bare
 
 
 def numbered_once(parts: list[Any]) -> list[Any]:

@@ -341,6 +341,7 @@ WRITERS_OWN = {
         "vercel-model-v5",
         "vercel-model-v6",
         "functiongemma-teaching",
+        "harmony",
         "vertex-tuning",
     },
 }
