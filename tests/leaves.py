@@ -275,6 +275,8 @@ STRUCTURE = frozenset(
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
     "jsonrpc": ("2.0",),
+    "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
+    "runId": ("run-1",),
     "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
