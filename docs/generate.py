@@ -63,7 +63,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
-    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai", "ag-ui", "llamaindex", "mcp"),
+    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai", "otel-genai", "ag-ui", "llamaindex", "mcp"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": ("claude-code", "codex", "qwen-code"),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),

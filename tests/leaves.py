@@ -268,7 +268,7 @@ STRUCTURE = frozenset(
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
-    | {"block_type"}  # LlamaIndex's
+    | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
 )
 
 # Values that say no more than their absence does, by key.
@@ -357,6 +357,7 @@ COVERS: dict[str, frozenset[str]] = {
         "text.boundary": "",
         "text.empty": "",
         "reasoning.signature": "signature data thoughtSignature thought_signature "
+        "encryptedValue "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index",

@@ -142,7 +142,7 @@ def read_message(d: AgUI, doc: dict[str, Json], given: str, taken: set[str], at:
         return Message(role, tuple(content), maybe_str(doc, "name", at), at=at, extras=extras)
     error = maybe_str(doc, "error", at)
     if error is not None:
-        texts = "\n".join(block.text for block in content if isinstance(block, Text))
+        texts = words(content)
         if not texts:
             content = [Text(error, at=f"{at}/error"), *content]
         if texts in ("", error):
@@ -152,6 +152,11 @@ def read_message(d: AgUI, doc: dict[str, Json], given: str, taken: set[str], at:
     result = ToolResult(call_id, tuple(content), failed, at=at)
     extras = d.keep(doc, taken | {"content", "toolCallId"})
     return Message("tool", (result,), at=at, extras=extras)
+
+
+def words(content: Sequence[Block]) -> str:
+    """What a result says, and its error repeats."""
+    return "\n".join(b.text for b in content if isinstance(b, Text) and b.text)
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -230,8 +235,7 @@ def write_result(d: AgUI, message: Message, made: str, w: Writing) -> Json:
     doc["content"] = parts.write_content(d, result.content, w)
     doc["toolCallId"] = w.result_id(result)
     if result.is_error:
-        texts = [block.text for block in result.content if isinstance(block, Text)]
-        doc["error"] = "\n".join(texts)
+        doc["error"] = words(result.content)
     d.lose(result.extras, result.at, w.log)
     return d.emit(doc, message, w.log)
 

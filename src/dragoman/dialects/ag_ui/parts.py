@@ -66,7 +66,8 @@ def read_media(d: AgUI, doc: dict[str, Json], kind: MediaKind, at: str) -> Media
         form,  # type: ignore[arg-type]
         standard(text) if form == "base64" else text,
         mime,
-        issuer if form == "file" else None,
+        # A handle of which nobody tells whose it is is of no use to anybody else.
+        (issuer or d.name) if form == "file" else None,
     )
     return Media(kind, source, at=at, extras=d.keep(doc, ("type",), partly={"source": taken}))
 
@@ -114,7 +115,7 @@ def write_media(d: AgUI, block: Media, w: Writing) -> Json:
         w.log.invented("media.type", block.at, f"{d.name} requires the type; {mime!r} is written")
     if mime is not None:
         given["mimeType"] = mime
-    if source.kind == "file" and source.issuer is not None:
+    if source.kind == "file" and source.issuer not in (None, d.name):
         given["provider"] = source.issuer
     return d.emit({"type": block.kind, "source": given}, block, w.log)
 
