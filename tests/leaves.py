@@ -279,7 +279,7 @@ STRUCTURE = frozenset(
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
-    | {"block_type"}  # LlamaIndex's
+    | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
 )
 
 # Values that say no more than their absence does, by key.
@@ -296,6 +296,8 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "content_type": ("<|constrain|>json",),
     "score": (0, 1),  # which of two completions is the better one
     "jsonrpc": ("2.0",),
+    "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
+    "runId": ("run-1",),
     "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
@@ -376,6 +378,7 @@ COVERS: dict[str, frozenset[str]] = {
         "text.boundary": "",
         "text.empty": "",
         "reasoning.signature": "signature data thoughtSignature thought_signature "
+        "encryptedValue "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index redactedData reasoningEncryptedContent metadata",
