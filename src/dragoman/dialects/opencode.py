@@ -62,11 +62,6 @@ SIGNED = {
 KEYS = {signature: place for place, signature in SIGNED.items()}
 ASIDE = frozenset({"step-start", "step-finish", "snapshot", "patch", "agent", "retry"})
 """Parts that are not sent."""
-TOLD = {
-    "compaction": "What did we do so far?",
-    "subtask": "The following tool was executed by the user",
-}
-"""What opencode says to the model in the place of a part."""
 UNSENT = frozenset({"text/plain", "application/x-directory"})
 """Files that are not sent: what is in them is a text of its own."""
 PART = re.compile(r"(.*/parts/(\d{1,9}))(?:/|$)")
@@ -223,8 +218,6 @@ class Opencode(SessionFile):
             return self.read_tool(part, at)
         if kind == "file" and (media := self.read_file(part, at)) is not None:
             return media, None, FILE_TAKEN
-        if kind in TOLD:
-            return Raw(self.name, part, text=TOLD[kind], at=at), None, {}
         return Raw(self.name, part, at=at), None, {}
 
     def read_file(self, part: Line, at: str) -> Media | None:
@@ -580,9 +573,11 @@ class Writer:
             "state": {"status": "pending", "input": json_of(call, w.log), "raw": ""},
         }
         extras = call.extras
-        if extras is not None and d.is_same(extras.dialect):
-            out = with_mark(out, extras.signature)
-        else:
+        if extras is not None and extras.signature is not None:
+            if extras.signature.issuer == "google":
+                out = with_mark(out, extras.signature)
+                extras = replace(extras, signature=None)
+        if extras is None or not d.is_same(extras.dialect):
             d.lose(extras, call.at, w.log)
         return out
 
@@ -656,7 +651,10 @@ def with_mark(out: Line, mark: Signature | None) -> Line:
     """A part with its signature, where the AI SDK has it."""
     if mark is None:
         return out
-    provider, key = KEYS[signer(mark), mark.kind]
+    place = KEYS.get((signer(mark), mark.kind))
+    if place is None:  # lowering has reported it
+        return out
+    provider, key = place
     return {**out, "metadata": {provider: {key: mark.data}}}
 
 
