@@ -131,10 +131,14 @@ class Blocks:
         ids = [p.written.id for p in self.old if isinstance(p.written, ToolCall)]
         if len(set(ids)) < len(ids):
             return  # what a call is called now, nobody knows
+        calls = list(named.values())
         for call_id, numbers in old.items():
-            others = new.get(named.get(call_id), [])
+            name = named.get(call_id)
+            others = new.get(name, [])
             if call_id is None or len(numbers) != 1 or len(others) != 1:
                 continue
+            if name is None and calls.count(None) > 1:
+                continue  # calls without an id: which of them it replies, nobody knows
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
