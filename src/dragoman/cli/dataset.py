@@ -200,7 +200,7 @@ def command(
         done = Job(paths, options_of(values), run, watch).start()
     except KeyboardInterrupt:
         watch.clear()
-        terminal.say("interrupted; the same command goes on from here")
+        terminal.say("interrupted; the same command continues it")
         raise
     watch.clear()
     if not quiet:

@@ -247,7 +247,7 @@ class Converter:
     def carry(self, document: Json, carried: dict[str, Json]) -> Json:
         """A document with the other columns beside it."""
         if document.__class__ is not dict:
-            raise Unsupported(f"a document of {self.writer.name} has no place for other columns")
+            raise Unsupported(f"a document of {self.writer.name} has no field for other columns")
         out = dict(document)
         for name, value in carried.items():
             if name in out:
