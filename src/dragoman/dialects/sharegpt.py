@@ -386,8 +386,10 @@ class ShareGPT(Records):
         log.approximated("message.boundary", second.at, why)
         places = (*first.places, *second.places)
         if first.who != second.who and first.who in ASKING:
+            asked = second if second.who == USER else first
             why = f"turns alternate in {self.name}; written in the turn of the results"
-            log.approximated("message.role", (second if second.who == USER else first).at, why)
+            for at in asked.places if asked.text else ():
+                log.approximated("content.role", at, why)
             return Turn(RESULT, joined(first.text, second.text), first.node, places)
         calls = (*first.calls, *second.calls)
         words = joined(first.text, second.text)
