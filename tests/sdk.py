@@ -34,6 +34,7 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("message", "extra_content"),
     },
     "openai-finetune": {("messages", "weight")},
+    "gemini-interactions": {("", "object")},
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }
@@ -58,9 +59,16 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
 def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
     whole = ("request", "messages", "tools", "tool-choice", "response")
-    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
+    great = (
+        "anthropic-messages", "openai-chat", "openai-responses", "gemini", "gemini-interactions",
+        "cohere",
+    )  # fmt: skip
     others = ("bedrock-converse", "mistral", "ollama")
-    lines = (("openai-finetune", "request"), ("openai-finetune", "messages"))
+    lines = (
+        ("openai-finetune", "request"),
+        ("openai-finetune", "messages"),
+        ("vertex-tuning", "request"),
+    )
     return (*product(great, whole), *product(others, ("request", "response")), *lines)
 
 
@@ -221,6 +229,24 @@ def _gemini() -> dict[str, Any]:
 
 
 @cache
+def _interactions() -> dict[str, Any]:
+    """The SDK has its types twice: these are the dictionaries, which nobody else validates."""
+    from google.genai._gaos.types import interactions as kinds
+    from typing_extensions import TypedDict
+
+    failed = TypedDict("failed", {"error": kinds.ErrorTypedDict})  # noqa: UP013
+    steps = {"input": kinds.InteractionsInputParam, "system_instruction": NotRequired[str]}
+    return {
+        "request": kinds.CreateModelInteractionParam,
+        "messages": TypedDict("Steps", steps),  # type: ignore[operator]
+        "tools": list[kinds.ToolParam],
+        "tool-choice": kinds.ToolChoiceParam,
+        "response": kinds.InteractionTypedDict | failed,
+        "event": kinds.InteractionSSEEventTypedDict,
+    }
+
+
+@cache
 def _cohere() -> dict[str, Any]:
     """The SDK has no type for the body of a request: it is what its client takes."""
     import cohere
@@ -271,12 +297,31 @@ def _finetune() -> dict[str, Any]:
     return {"request": example | pair, "messages": list[chat.ChatCompletionMessageParam]}
 
 
+@cache
+def _tuning() -> dict[str, Any]:
+    """Tuning lines of Gemini: the types of the API for all that stands in them."""
+    from google.genai import types as gemini
+    from typing_extensions import TypedDict
+
+    side: Any = {"score": float, "completion": gemini.Content}
+    completion: Any = TypedDict("completion", side)  # type: ignore[misc]
+    line = {
+        "contents": list[gemini.Content],
+        "systemInstruction": gemini.Content,
+        "tools": list[gemini.Tool],
+        "completions": list[completion],
+    }
+    return {"request": TypedDict("Line", line, total=False)}  # type: ignore[operator]
+
+
 TYPES = {
+    "vertex-tuning": _tuning,
     "openai-finetune": _finetune,
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,
     "gemini": _gemini,
+    "gemini-interactions": _interactions,
     "mistral": _mistral,
     "ollama": _ollama,
     "cohere": _cohere,
