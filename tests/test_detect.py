@@ -176,7 +176,6 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         [],
         {},
         [[]],
-        {"instruction": "Add.", "input": "1 2", "output": "3"},
         {"text": "Hello"},
         {"prompt": "Hello", "completion": "Hi"},
         {"message": "The provided model identifier is invalid."},

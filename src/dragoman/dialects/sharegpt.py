@@ -93,7 +93,7 @@ class ShareGPT(Records):
         Records.can,
         developer=False,
         systems="first",
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
         unfit={**cap.RESULTS_APART, "system": frozenset({Reasoning, ToolCall, ToolResult}),
                "user": frozenset({Reasoning, ToolCall, ToolResult})},
         result_names=False,
