@@ -176,8 +176,6 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         [],
         {},
         [[]],
-        {"conversations": [{"from": "human", "value": "Hi"}]},
-        {"instruction": "Add.", "input": "1 2", "output": "3"},
         {"text": "Hello"},
         {"prompt": "Hello", "completion": "Hi"},
         {"message": "The provided model identifier is invalid."},

@@ -99,7 +99,7 @@ class ShareGPT(Records):
         Records.can,
         developer=False,
         systems="first",
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
         unfit={**cap.RESULTS_APART, "system": frozenset({Reasoning, ToolCall, ToolResult}),
                "user": frozenset({Reasoning, ToolCall, ToolResult})},
         result_names=False,
@@ -317,7 +317,7 @@ class ShareGPT(Records):
 
     def lose_texts(self, ats: Sequence[str], log: Ledger) -> None:
         for at in ats:
-            why = f"{self.name} has no place for a text beside calls"
+            why = f"{self.name} has no field for text beside tool calls"
             log.dropped("content.role", at, why)
 
     def defused(self, text: str, at: str, w: Writing) -> str:

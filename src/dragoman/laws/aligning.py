@@ -137,8 +137,8 @@ class Blocks:
             others = new.get(name, [])
             if call_id is None or len(numbers) != 1 or len(others) != 1:
                 continue
-            if name is None and calls.count(None) > 1:
-                continue  # calls without an id: which of them it replies, nobody knows
+            if named.get(call_id) is None:
+                continue  # where calls have no ids, the order tells
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
