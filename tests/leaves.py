@@ -311,6 +311,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "example": (False,),
     "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
+    "author": ("agent",),  # an agent of the ADK whose name is not known
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),

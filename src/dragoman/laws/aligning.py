@@ -131,7 +131,6 @@ class Blocks:
         ids = [p.written.id for p in self.old if isinstance(p.written, ToolCall)]
         if len(set(ids)) < len(ids):
             return  # what a call is called now, nobody knows
-        calls = list(named.values())
         for call_id, numbers in old.items():
             name = named.get(call_id)
             others = new.get(name, [])
