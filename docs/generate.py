@@ -64,7 +64,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
     "Frameworks": (
-        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands",
+        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands", "semantic-kernel",
     ),
     "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),

@@ -269,6 +269,7 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
+    | {"content_type"}  # Semantic Kernel's
 )
 
 # Values that say no more than their absence does, by key.
@@ -470,7 +471,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(beside(value)))
+        value = named_once(readable(once(beside(value))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -484,6 +485,14 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def named_once(item: dict[str, Any]) -> dict[str, Any]:
+    """A function of Semantic Kernel without the parts of its name: it is there as a whole."""
+    parts = [item.get(key) for key in ("plugin_name", "function_name") if item.get(key)]
+    if not parts or item.get("name") != "-".join(map(str, parts)):
+        return item
+    return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
 SIGNED = "__gemini_function_call_thought_signatures__"

@@ -44,6 +44,7 @@ NO_API = {
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
+    "semantic-kernel": "a framework's messages",
     "strands": "a framework's messages",
     "otel-genai": "a record of what was said",
     "ag-ui": "a protocol between programs",
