@@ -67,7 +67,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Frameworks": (
         "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands", "openai-agents",
-        "google-adk", "litellm",
+        "google-adk", "litellm", "semantic-kernel",
     ),
     "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),

@@ -286,6 +286,7 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
+    | {"content_type"}  # Semantic Kernel's
 )
 
 # Values that say no more than their absence does, by key.
@@ -508,6 +509,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
         value = readable(once(repeated(called_once(beside(addressed(value))))))
+        value = named_once(value)
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -523,6 +525,14 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def named_once(item: dict[str, Any]) -> dict[str, Any]:
+    """A function of Semantic Kernel without the parts of its name: it is there as a whole."""
+    parts = [item.get(key) for key in ("plugin_name", "function_name") if item.get(key)]
+    if not parts or item.get("name") != "-".join(map(str, parts)):
+        return item
+    return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
 def told_in(value: Any, path: Path) -> Iterator[Leaf]:

@@ -54,6 +54,7 @@ NO_API = {
     "openai-finetune": "a training record",
     "opencode": "a file of an agent",
     "sharegpt": "a training record",
+    "semantic-kernel": "a framework's messages",
     "strands": "a framework's messages",
     "otel-genai": "a record of what was said",
     "ag-ui": "a protocol between programs",
