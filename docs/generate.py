@@ -66,7 +66,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": (
-        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+        "claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "opencode", "qwen-code",
     ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
