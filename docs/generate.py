@@ -72,7 +72,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": (
-        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+        "claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "opencode", "qwen-code",
     ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip

@@ -232,6 +232,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("isError", True): (
         *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
     ),
+    ("success", False): (
+        *("error", "error-text", "error-json", "is_error", "isError", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
@@ -322,6 +325,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     ),
     "is_error": (False,),
     "isError": (False,),
+    "success": (True,),
     "status": ("success", "completed", "complete", "done", "UNKNOWN"),  # gRPC's word for none
     "n": (1,),
     "candidateCount": (1,),
@@ -405,7 +409,7 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
-        "tool_result.error": "is_error isError status error outcome",
+        "tool_result.error": "is_error isError status error outcome success",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
