@@ -10,7 +10,7 @@ NODE := tests/node/node_modules/.ready
 WEB := web/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures workbench-picture accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -146,6 +146,9 @@ site: $(READY)  ## build the documentation as a site, into site/; dead links are
 pictures: $(READY)  ## draw what the commands print, for the README
 	@$(BIN)/python docs/pictures.py
 
+workbench-picture: $(READY) chromium  ## take the picture of the workbench for the README
+	@$(BIN)/python tools/workbench_picture.py
+
 # FROM=losses: the transcripts alone, while the whole files stay.
 accept: $(READY)  ## write the corpus files that a conversion now gives: make accept [CASE=<name>] [FROM=<dialect>|losses TO=<dialects>]
 	@$(BIN)/python tests/accept.py '$(or $(CASE),*)' $(FROM) $(TO)
@@ -170,6 +173,7 @@ bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.carry
 	@$(BIN)/python -m benchmarks.cli
+	@$(BIN)/python -m benchmarks.dataset
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers

@@ -40,6 +40,7 @@ LAYERS = [
         "core/signers",
         "core/media",
         "core/dates",
+        "core/times",
         "core/duplicates",
         "core/endpoint",
         "core/statuses",

@@ -722,3 +722,102 @@ def test_options_are_the_same_after_a_way_through_bytes() -> None:
     assert msgspec.to_builtins(base.decoded(base.encoded(options))) == msgspec.to_builtins(options)
     with pytest.raises(Malformed):
         read_recipe("target = ")
+
+
+def test_a_bug_rejects_its_record_and_says_nothing_of_what_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dragoman.dialects.functiongemma import FunctionGemma
+
+    write = FunctionGemma.write
+
+    def failing(self: Any, tree: Any, log: Any) -> Any:
+        if "city 1?" in str(tree):
+            raise KeyError("hunter2")
+        return write(self, tree, log)
+
+    monkeypatch.setattr(FunctionGemma, "write", failing)
+    Path("a.jsonl").write_bytes(lines(map(claude, range(3))))
+    run("a.jsonl")
+    assert len(texts()) == 2
+    assert (rejects()[0]["code"], rejects()[0]["why"]) == ("bug", "KeyError; please report it")
+
+
+def test_hostile_records_are_rejected() -> None:
+    deep = b'{"model": "m", "messages": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
+    odd = [
+        b"null\n",
+        b"5\n",
+        b'"x"\n',
+        b"[]\n",
+        b"{}\n",
+        b"\xff\xfe{}\n",
+        deep,
+        b'{"messages": 5}\n',
+    ]
+    write("a.jsonl", b"".join(odd) + lines([chat(1)]))
+    done = run("a.jsonl")
+    assert done.manifest["records"]["written"] == 1
+    assert [r["line"] for r in rejects()] == list(range(1, 9))
+    assert not {r["code"] for r in rejects()} & {"bug", "damaged"}
+
+
+def test_two_processes_do_not_write_one_output() -> None:
+    write("a.jsonl", lines([chat(1)]))
+    first = Job(["a.jsonl"], Options(target="functiongemma"), Run(output="out/", workers=1))
+    first.prepare()
+    with pytest.raises(Unsupported, match="another process"):
+        run("a.jsonl")
+    with pytest.raises(Unsupported, match="another process"):
+        run("a.jsonl", overwrite=True)
+    assert first.held is not None
+    first.held.close()
+    run("a.jsonl")
+
+
+def test_a_shard_that_was_removed_is_written_again() -> None:
+    write("a.jsonl", lines([chat(1)]))
+    run("a.jsonl")
+    Path("out/data-00000.jsonl").unlink()
+    assert not run("a.jsonl").again
+    assert len(texts()) == 1
+
+
+def test_parquet_is_read_as_it_was_written() -> None:
+    write("a.jsonl", lines([claude(1), claude(2)]))
+    run("a.jsonl", to="trl", out="a.parquet")
+    run("a.parquet", to="trl", source="trl", out="again/")
+    run("a.jsonl", to="trl", out="lines/")
+    assert read("again/") == read("lines/")
+
+
+def test_the_report_shows_what_strangers_wrote_and_runs_none_of_it() -> None:
+    odd = claude(1)
+    odd["tools"][0] = TOOL | {"name": "<script>alert(1)</script>"}
+    odd["messages"][1]["content"][1]["name"] = "<script>alert(1)</script>"
+    Path("in").mkdir()
+    write("in/<img src=x>.jsonl", lines([odd, claude(2, 30), chat(3)]) + b"{")
+    run("in/", split={"a": 0.5, "b": 0.5}, redact=("keys",), redact_patterns=("hunter2",))
+    page = Path("out/report.html").read_text("utf-8")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert not [sign for sign in ("<script", "<img", "http:", "https:") if sign in page]
+    assert "hunter2" not in page + Path("out/manifest.json").read_text()
+    from html.parser import HTMLParser
+
+    opened: list[str] = []
+
+    class Balanced(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            if tag != "meta":
+                opened.append(tag)
+
+        def handle_startendtag(self, tag: str, attrs: Any) -> None:
+            pass
+
+        def handle_endtag(self, tag: str) -> None:
+            assert opened.pop() == tag
+
+    Balanced().feed(page)
+    assert not opened
+    for title in ("Length in characters", "Tools called", "Losses by source", "Splits", "Redacted"):
+        assert (f"<h2>{title}</h2>" in page) is (title != "Redacted")

@@ -12,18 +12,20 @@ import pytest
 from dragoman.datasets import Job, Line, Options, Run
 from dragoman.datasets.lines import Rejected
 
-# fmt: off
-CHAT = {"model": "gpt-5", "messages": [
-    {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "Again"}, {"role": "assistant", "content": "Hello again."}]}
-# fmt: on
+TURNS = ["Hi", "Hello.", "Again", "Hello again."]
+ROLES = ["user", "assistant"] * 2
+MESSAGES = [{"role": role, "content": text} for role, text in zip(ROLES, TURNS, strict=True)]
+CHAT = {"model": "gpt-5", "messages": MESSAGES}
 DATA = json.dumps(CHAT).encode()
 
 
 def test_it_gives_what_a_job_gives(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(DATA + b"\n")
-    found = {"source": "chat", "redact_patterns": ("Hell",)}
-    some: tuple[dict[str, Any], ...] = ({}, {"cut": "turns"}, found)
+    some: tuple[dict[str, Any], ...] = (
+        {},
+        {"cut": "turns"},
+        {"source": "chat", "redact_patterns": ("Hell",)},
+    )
     for number, options in enumerate(some):
         values: dict[str, Any] = {"target": "functiongemma", **options}
         out = tmp_path / str(number)

@@ -200,7 +200,7 @@ def command(
         done = Job(paths, options_of(values), run, watch).start()
     except KeyboardInterrupt:
         watch.clear()
-        terminal.say("interrupted; the same command goes on from here")
+        terminal.say("interrupted; the same command continues the job")
         raise
     watch.clear()
     if not quiet:
@@ -269,6 +269,10 @@ def summary(done: Finished, seconds: float) -> list[str]:
         lines.append(terminal.dim(f"... and {more} more kinds of losses in the report"))
     lines += terminal.table([row for row in counted(told) if row])
     lines += terminal.table(lengths(told))
+    for first in told["first_rejected"].values():
+        place = f"{first['input']}:{first['line']}" if first["line"] else first["input"]
+        why = terminal.clean(first["why"])
+        lines.append(f"{terminal.bold(terminal.clean(place))}: {terminal.red('rejected')}: {why}")
     counts = told["records"]
     written = f"{terminal.plural(counts['read'], 'record')} read, {counts['written']:,} written"
     if counts["rejected"]:

@@ -6,7 +6,9 @@ there are none. It is made from the options alone, so every worker has the same.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -92,7 +94,7 @@ class Converter:
             yield from self._lines(record, record.asked)
         except Filtered as filtered:
             self.filtered[str(filtered)] += 1
-        except (DragomanError, Refused) as problem:
+        except Exception as problem:  # whatever it is, the others go on
             yield refused(problem)
 
     def _lines(self, record: Record, part: Part) -> Iterator[Written | Refused]:
@@ -111,7 +113,7 @@ class Converter:
                 yield self.write(each, source, conversation, carried, losses)
             except Filtered as filtered:
                 self.filtered[str(filtered)] += 1
-            except (DragomanError, Refused) as problem:  # of one turn; the others go on
+            except Exception as problem:  # of one turn; the others go on
                 yield refused(problem)
 
     def _cut(self, tree: Request) -> Iterator[Request]:
@@ -128,13 +130,15 @@ class Converter:
             self.edits["messages after the last turn left out"] += left
 
     def _conversation(self, record: Record, tree: Request) -> bytes:
+        """What decides about the split."""
+        if not self.options.split:
+            return b""
         name = self.options.conversation
         if name is None:
             return beginning(tree.messages)
-        value = record.carried.get(name)
-        if value is None:
+        if record.conversation is None:
             raise Refused("column", f"no column {name!r}, which names the conversation")
-        return hashlib.blake2b(encode(value), digest_size=8).digest()
+        return hashlib.blake2b(encode(record.conversation), digest_size=8).digest()
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -247,7 +251,7 @@ class Converter:
     def carry(self, document: Json, carried: dict[str, Json]) -> Json:
         """A document with the other columns beside it."""
         if document.__class__ is not dict:
-            raise Unsupported(f"a document of {self.writer.name} has no place for other columns")
+            raise Unsupported(f"a document of {self.writer.name} has no fields for other columns")
         out = dict(document)
         for name, value in carried.items():
             if name in out:
@@ -294,8 +298,14 @@ def refused(problem: Exception) -> Refused:
             return Refused("loss", f"refused: {', '.join(codes)}")
         case MissingExtra():
             return Refused("extra", str(problem))
+        case gzip.BadGzipFile():
+            return Refused("damaged", f"damaged: {problem}")
         case OSError():
             return Refused("file", problem.strerror or problem.__class__.__name__)
         case DragomanError():
             return Refused("unknown", str(problem))
-    return Refused("damaged", str(problem))
+        case EOFError() | zlib.error():
+            return Refused("damaged", f"damaged: {problem}")
+        case RecursionError():
+            return Refused("malformed", "nested too deeply")
+    return Refused("bug", f"{type(problem).__name__}; please report it")

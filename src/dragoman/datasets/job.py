@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import msgspec
 from msgspec import Struct
@@ -152,7 +152,9 @@ class Job:
         self.work = self.layout.work
         self.summary = Summary()
         self.rejects: Counter[str] = Counter()
+        self.first: dict[str, dict[str, Any]] = {}  # of each code, the first record
         self.done: dict[str, shards.Finished] = {}
+        self.held: TextIO | None = None
         self.wanted: Counter[int] = Counter()  # chunk -> shards that still need its part
         self.lines: dict[int, int] = {}  # of each input, in the chunks so far
         late = self.layout.form.is_table
@@ -182,9 +184,11 @@ class Job:
             for shard in self.selection.finish():
                 self.order(engine, shard)
             self.collect(engine.finish())
+            return self.conclude(hashes.all())
         finally:
             engine.close()
-        return self.conclude(hashes.all())
+            if self.held is not None:
+                self.held.close()
 
     def engine(self) -> Engine:
         if self.run.engine == "ray":
@@ -210,6 +214,10 @@ class Job:
         if not isinstance(written, dict) or written.get("job") != digest(self.job):
             hint = "--overwrite replaces it"
             raise Unsupported(f"{manifest} is there already, of another job; {hint}")
+        shards = [self.layout.folder / shard["path"] for shard in written["shards"]]
+        if not all(shard.exists() for shard in shards):
+            self.discard()
+            return None
         return Finished(written, self.layout.folder, self.layout.files, again=True)
 
     def prepare(self) -> None:
@@ -219,13 +227,32 @@ class Job:
             if mark.exists() and mark.read_bytes() != self.job:
                 why = "an unfinished job of other options or inputs is there"
                 raise Unsupported(f"{self.layout.output}: {why}; --overwrite discards it")
+            self.lock()
             if not mark.exists() or self.lacks():
                 self.discard()
         else:
+            if self.work.exists():
+                self.lock()
             self.refuse_foreign()
             self.discard()
         self.work.mkdir(parents=True, exist_ok=True)
+        self.lock()
         shards.put(mark, self.job)
+
+    def lock(self) -> None:
+        """One process at a time; what a killed one held is free again."""
+        if self.held is not None:
+            self.held.close()
+        self.held = (self.work / "lock").open("w")
+        try:
+            import fcntl
+
+            fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # not on Windows
+            pass
+        except OSError:
+            self.held.close()
+            raise Unsupported(f"{self.layout.output}: another process is writing it") from None
 
     def lacks(self) -> bool:
         """Whether a shard is gone that was written, and perhaps the parts with it."""
@@ -298,8 +325,10 @@ class Job:
         note.place(self.lines)
         self.summary.add(note)
         for each in note.rejects:
+            told = rejected(each, self.inputs)
             self.rejects[each.code] += 1
-            rejects.write(encode(rejected(each, self.inputs)) + b"\n")
+            self.first.setdefault(each.code, told)
+            rejects.write(encode(told) + b"\n")
         state = self.state
         state.records = sum(self.summary.read.values())
         state.lines, state.rejected = self.summary.converted, self.summary.rejected
@@ -367,7 +396,7 @@ class Job:
         return {
             "job": digest(self.job),
             "versions": versions(self.options, self.layout.form),
-            "options": msgspec.to_builtins(self.options),
+            "options": self.options.told(),
             "inputs": [
                 {"path": input.path, "bytes": input.size, "sha256": hash, "records": count}
                 for input, hash, count in zip(self.inputs, hashes, self.counts(), strict=True)
@@ -379,6 +408,7 @@ class Job:
                 "written": sum(about["records"] for about in written),
             },
             "rejected": ordered(self.rejects),
+            "first_rejected": dict(sorted(self.first.items())),
             "filtered": ordered(summary.filtered),
             "dropped": ordered(selection.dropped),
             "redacted": ordered(summary.redacted),

@@ -11,6 +11,7 @@ test = 0.1
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from typing import Any, Literal
@@ -105,13 +106,21 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
             require(abs(total - 1) < 1e-6, f"split: the shares sum up to {total:g}, not to 1")
         tokens = self.min_tokens is not None or self.max_tokens is not None
         require(not tokens or self.tokenizer is not None, "a length in tokens needs a tokenizer")
-        if self.response_column or self.carry:
-            needed = "response_column and carry go with column"
+        if self.response_column or self.carry or self.conversation:
+            needed = "response_column, carry and conversation go with column"
             require(self.column is not None, needed)
         if writer_of(self.target).lines:
             raise Unsupported(f"a document of {self.target} is a file of its own, and no record")
         if "request" not in writer_of(self.target).facets():
             raise Unsupported(f"{self.target} has no form for a conversation")
+
+    def told(self) -> dict[str, Any]:
+        """The options for a manifest: patterns, which may spell a secret, by their digests."""
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        if self.redact_patterns:
+            digests = [hashlib.sha256(each.encode()).hexdigest() for each in self.redact_patterns]
+            values["redact_patterns"] = [f"sha256:{digest[:16]}" for digest in digests]
+        return values
 
     def recipe(self) -> str:
         """The options as TOML; what has its default is left out."""

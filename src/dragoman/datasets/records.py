@@ -47,6 +47,8 @@ class Record(Struct, frozen=True):
     asked: Part | None = None
     reply: Part | None = None
     carried: dict[str, Json] = {}
+    conversation: Json = None
+    """what its column says of which conversation it is"""
     notes: tuple[Loss, ...] = ()
     problem: Exception | None = None
 
@@ -164,7 +166,9 @@ def _of_columns(
             reply = Part(_cell(value[other]))
     except DragomanError as problem:
         return Record(line, f"{at}/{escape(column)}", problem=problem)
-    return Record(line, f"{at}/{escape(column)}", asked, reply, carried, notes)
+    name = options.conversation
+    conversation = value.get(name) if name is not None else None
+    return Record(line, f"{at}/{escape(column)}", asked, reply, carried, conversation, notes)
 
 
 def _cell(value: Json) -> Json:

@@ -76,6 +76,8 @@ def cards(manifest: dict[str, Any]) -> Iterable[str]:
     yield from counted("Messages by role", splits, "roles", "messages")
     yield from counted("Tools called", splits, "tools", "calls")
     yield from counted("Sources", splits, "sources", "records")
+    if manifest["first_rejected"]:
+        yield card("Rejected", rejected(manifest), wide=True)
     if manifest["losses"]:
         yield card("Losses by source", by_source(manifest["losses"]))
         yield card("Losses", listed(manifest["losses"]), wide=True)
@@ -139,15 +141,33 @@ def listed(losses: list[dict[str, Any]]) -> str:
 
 
 def _row(loss: dict[str, Any]) -> str:
-    first = loss["first"]
-    line = "" if first["line"] is None else f":{first['line']}"
-    place = f"{first['input']}{line} {first['at'] or '/'}"
     return (
         f'<tr><td class="k"><i class="dot {loss["kind"]}"></i>{loss["kind"]} '
         f'<b>{text(loss["code"])}</b></td><td class="n">{loss["times"]:,}</td>'
         f'<td class="n">{loss["records"]:,}</td><td class="k">{text(loss["source"])}</td>'
-        f'<td><code>{text(place)}</code></td><td class="dim">{text(loss["why"])}</td></tr>'
+        f"<td><code>{text(where(loss['first']))}</code></td>"
+        f'<td class="dim">{text(loss["why"])}</td></tr>'
     )
+
+
+def rejected(manifest: dict[str, Any]) -> str:
+    rows = "".join(
+        f'<tr><td class="k"><b>{text(code)}</b></td><td class="n">{manifest["rejected"][code]:,}'
+        f"</td><td><code>{text(where(first))}</code></td>"
+        f'<td class="dim">{text(first["why"])}</td></tr>'
+        for code, first in manifest["first_rejected"].items()
+    )
+    return (
+        '<table><thead><tr><th>code</th><th class="n">records</th><th>first met at</th>'
+        f"<th>why</th></tr></thead><tbody>{rows}</tbody></table>"
+        '<p class="legend">All of them are in the file of rejects.</p>'
+    )
+
+
+def where(first: dict[str, Any]) -> str:
+    """The place of a record, as people write it."""
+    line = "" if first["line"] is None else f":{first['line']}"
+    return f"{first['input']}{line} {first['at'] or '/'}"
 
 
 def shards(found: list[dict[str, Any]]) -> str:

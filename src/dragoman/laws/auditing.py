@@ -33,7 +33,7 @@ LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.cit
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
     "session.line": ("extras",),
-    "system": ("Message", "Text", "Media", "Raw", "Passage"),
+    "system": ("Message", "Text", "Text.blank", "Media", "Raw", "Passage"),
     "raw": ("Raw", "Raw.dialect"),
     "message.boundary": ("Message.boundary",),
     "message.position": ("order", "Message.boundary"),
