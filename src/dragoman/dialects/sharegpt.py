@@ -312,7 +312,7 @@ class ShareGPT(Records):
 
     def lose_texts(self, ats: Sequence[str], log: Ledger) -> None:
         for at in ats:
-            why = f"{self.name} has no place for a text beside calls"
+            why = f"{self.name} has no field for a text beside calls"
             log.dropped("content.role", at, why)
 
     def defused(self, text: str, at: str, w: Writing) -> str:
