@@ -34,9 +34,9 @@ def names() -> tuple[str, ...]:
 _own: dict[str, Dialect] = {}
 
 
-def register(dialect: Dialect) -> None:
-    """Makes a dialect known under its name, in place of one that had the name before."""
-    _own[dialect.name] = dialect
+def register(dialect: Dialect, name: str | None = None) -> None:
+    """Makes a dialect known under a name (its own), in place of one that had the name before."""
+    _own[name or dialect.name] = dialect
     get.cache_clear()
 
 
