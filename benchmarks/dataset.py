@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,20 +176,20 @@ def memory(folder: Path, size: int, workers: int) -> int:
     command += ["-o", f"{folder}/large/", "--workers", str(workers), "--overwrite", "-q"]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(command, env=environment)
-    most = 0
+    most, ended = 0, threading.Event()
 
     def watch() -> None:
         nonlocal most
-        while process.poll() is None:
+        while not ended.wait(0.1):
             most = max(most, resident(process.pid))
-            sleep(0.1)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    assert process.wait() == 0
+    _, status, used = os.wait4(process.pid, 0)
+    ended.set()
     watcher.join()
-    own = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    return (most if workers > 1 else max(most, own)) // MB
+    assert status == 0
+    return max(most, used.ru_maxrss * 1024) // MB
 
 
 def main() -> int:
