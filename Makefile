@@ -10,7 +10,7 @@ NODE := tests/node/node_modules/.ready
 WEB := web/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures workbench-picture accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,6 +145,9 @@ site: $(READY)  ## build the documentation as a site, into site/; dead links are
 
 pictures: $(READY)  ## draw what the commands print, for the README
 	@$(BIN)/python docs/pictures.py
+
+workbench-picture: $(READY) chromium  ## take the picture of the workbench for the README
+	@$(BIN)/python tools/workbench_picture.py
 
 # FROM=losses: the transcripts alone, while the whole files stay.
 accept: $(READY)  ## write the corpus files that a conversion now gives: make accept [CASE=<name>] [FROM=<dialect>|losses TO=<dialects>]

@@ -63,7 +63,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
-    "Frameworks": ("langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "mcp"),
+    "Frameworks": (
+        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands",
+    ),
+    "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": (
         "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",

@@ -13,13 +13,20 @@ logging.getLogger("transformers").setLevel(logging.ERROR)
 
 
 @cache
-def template(name: str) -> str:
-    """A chat template that TRL ships, as the owner of the model published it."""
+def folder() -> tuple[str, ...]:
+    """Where TRL is installed; importing it whole would need torch."""
     spec = importlib.util.find_spec("trl")
     assert spec is not None
-    assert spec.submodule_search_locations is not None
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    return (folder / "chat_templates" / f"{name}.jinja").read_text("utf-8")
+    return tuple(spec.submodule_search_locations or ())
+
+
+@cache
+def template(name: str) -> str:
+    """A chat template that TRL ships, as the owner of the model published it."""
+    return (Path(folder()[0]) / "chat_templates" / f"{name}.jinja").read_text("utf-8")
+
+
+TOKENS = {"unk_token": "\0", "eos_token": "\1", "bos_token": "\2"}
 
 
 @cache
@@ -33,8 +40,8 @@ def tokenizer(name: str = "qwen3") -> Any:
     vocabulary = {chr(code): code for code in range(1, 0x3000)} | {"\0": 0}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="\0"))
     inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    made: Any = PreTrainedTokenizerFast  # its constructor has no types
-    made = made(tokenizer_object=inner, unk_token="\0", eos_token="\1")
+    build: Any = PreTrainedTokenizerFast
+    made = build(tokenizer_object=inner, **TOKENS)
     made.chat_template = template(name)
     return made
 
@@ -53,15 +60,29 @@ def accepts(record: dict[str, Any], name: str = "qwen3") -> dict[str, Any]:
     return done
 
 
+def mask(record: dict[str, Any], name: str) -> list[int] | None:
+    """Which characters of the text a model learns, as its template and the tokenizer say it."""
+    try:
+        done = tokenizer(name).apply_chat_template(
+            record["messages"],
+            tools=record.get("tools"),
+            return_assistant_tokens_mask=True,
+            return_dict=True,
+        )
+    except Exception:  # the template refuses the conversation
+        return None
+    return list(done["assistant_masks"])
+
+
 def loaded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows as ``datasets`` gives them back from a file of JSON lines."""
     import json
     import tempfile
 
-    from datasets import load_dataset
+    import datasets
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        table = load_dataset("json", data_files=str(path), split="train", cache_dir=folder)
+        table = datasets.load_dataset("json", data_files=str(path), split="train", cache_dir=folder)
         return [dict(row) for row in table]

@@ -279,17 +279,29 @@ STRUCTURE = frozenset(
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
-    | {"block_type"}  # LlamaIndex's
+    | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
 )
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "model_identity": ("You are ChatGPT, a large language model trained by OpenAI.",),
+    "knowledge_cutoff": ("2024-06",),
+    "channel_required": (True,),
+    "reasoning_effort": ("Medium",),
+    # which channel it is, the kind of a block tells
+    "valid_channels": ("analysis", "commentary", "final"),
+    "channel": ("analysis", "commentary", "final"),
+    "recipient": ("assistant",),
+    "content_type": ("<|constrain|>json",),
+    "score": (0, 1),  # which of two completions is the better one
     "jsonrpc": ("2.0",),
+    "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
+    "runId": ("run-1",),
     "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
-    "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
+    "name": ("AI_APICallError", "functions"),  # which all errors of calls bear in the AI SDK
     "example": (False,),
     "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
@@ -366,9 +378,10 @@ COVERS: dict[str, frozenset[str]] = {
         "text.boundary": "",
         "text.empty": "",
         "reasoning.signature": "signature data thoughtSignature thought_signature "
+        "encryptedValue "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
-        "reasoning_details encrypted_index",
+        "reasoning_details encrypted_index redactedData reasoningEncryptedContent metadata",
         "reasoning.summary": "summary",
         "reasoning.id": "id itemId",
         "refusal": "type",
@@ -378,7 +391,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type image_mimetype format type",
+        "media.type": "media_type mediaType mimeType mime_type mime image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -437,15 +450,17 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|</?(?:think|tool_call|tool_response)>|<escape>|<bos>|/\*|\*/|"
-    "You are a model that can do function calling with the following functions|"
-    "You have access to the following functions:"
+    r"# Tools\n\nYou may call one or more functions[^<]*<tools></tools>[^<]*"
+    r"|For each function call, return a json object[^<]*<tool_call></tool_call>[^<]*<tool_call>"
+    r"\n.*\n</tool_call>|</?(?:think|tool_call|tool_response|tools)>|<\|im_(?:start|end)\|>"
+    r"|<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling "
+    "with the following functions|You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
     "Parameters string object array number integer boolean items enum nullable NULL null "
-    "calling following functions name arguments"
+    "calling following functions name arguments assistant function tool error"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -458,11 +473,10 @@ WRAPPED = re.compile(r"\s*\[freeform tool\](?: The input must match this (\w+) g
 
 
 def is_template(text: Any) -> bool:
-    return (
-        isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
-    )
+    return isinstance(text, str) and TURN.search(text) is not None
 
 
+TURN = re.compile(r"<(?:start|end)_(?:of_turn|function)|<\|im_(?:start|end)\|>")
 TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
 """What stands in a turn of ShareGPT beside its words."""
 
@@ -485,7 +499,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             kind = value["type"]
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
-        value = readable(once(called_once(beside(value))))
+        value = readable(once(called_once(beside(addressed(value)))))
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -542,6 +556,19 @@ def called_once(message: dict[str, Any]) -> dict[str, Any]:
         left = {k: v for k, v in block.items() if call.get(k) != v} if call else block
         own.append(left)
     return {**message, "content": own}
+
+
+def addressed(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of harmony with the bare name of the function that it goes to or comes from."""
+    if not {"channel", "recipient"} <= message.keys():
+        return message
+    prefix = "functions."
+    bare = {k: message[k].removeprefix(prefix) for k in ("recipient", "name")
+            if isinstance(message.get(k), str)}  # fmt: skip
+    if bare.get("recipient") != message["recipient"]:
+        bare["name"] = bare.pop("recipient")
+        message = {k: v for k, v in message.items() if k != "recipient"}
+    return message | bare
 
 
 def numbered_once(parts: list[Any]) -> list[Any]:
@@ -1117,9 +1144,9 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if is_key(leaf):
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return is_joined(text, there, losses)
-    if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+    if len(leaf.path) == 1 and (is_template(text) or leaf.key in ("prompt", "completion")):
         return says(text, there)
-    if leaf.key == "value" and TAGGED.search(text):
+    if leaf.key in ("value", "output") and TAGGED.search(text):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
         return True

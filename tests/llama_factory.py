@@ -68,6 +68,18 @@ def loaded(record: dict[str, Any]) -> Loaded:
     return Loaded(done["_prompt"], done["_response"], done["_system"], done["_tools"])
 
 
+def answered(record: dict[str, Any]) -> Loaded:
+    """The same for a record of Alpaca."""
+    data = package()
+    attributes = data.parser.DatasetAttr("file", "records", "alpaca")
+    attributes.prompt, attributes.query, attributes.response = "instruction", "input", "output"
+    attributes.ranking = "chosen" in record
+    for key in ("system", "tools", "history", "chosen", "rejected", "kto_tag"):
+        setattr(attributes, key, key if key in record else None)
+    done = data.converter.AlpacaDatasetConverter(attributes, None)(record)
+    return Loaded(done["_prompt"], done["_response"], done["_system"], done["_tools"])
+
+
 def calls(value: str) -> list[tuple[str, Any]]:
     """The calls that LLaMA-Factory reads in a turn."""
     seen: list[tuple[str, Any]] = []

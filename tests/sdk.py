@@ -60,7 +60,11 @@ def judged() -> tuple[tuple[str, str], ...]:
     whole = ("request", "messages", "tools", "tool-choice", "response")
     great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
     others = ("bedrock-converse", "mistral", "ollama")
-    lines = (("openai-finetune", "request"), ("openai-finetune", "messages"))
+    lines = (
+        ("openai-finetune", "request"),
+        ("openai-finetune", "messages"),
+        ("vertex-tuning", "request"),
+    )
     return (*product(great, whole), *product(others, ("request", "response")), *lines)
 
 
@@ -271,7 +275,25 @@ def _finetune() -> dict[str, Any]:
     return {"request": example | pair, "messages": list[chat.ChatCompletionMessageParam]}
 
 
+@cache
+def _tuning() -> dict[str, Any]:
+    """Tuning lines of Gemini: the types of the API for all that stands in them."""
+    from google.genai import types as gemini
+    from typing_extensions import TypedDict
+
+    side: Any = {"score": float, "completion": gemini.Content}
+    completion: Any = TypedDict("completion", side)  # type: ignore[misc]
+    line = {
+        "contents": list[gemini.Content],
+        "systemInstruction": gemini.Content,
+        "tools": list[gemini.Tool],
+        "completions": list[completion],
+    }
+    return {"request": TypedDict("Line", line, total=False)}  # type: ignore[operator]
+
+
 TYPES = {
+    "vertex-tuning": _tuning,
     "openai-finetune": _finetune,
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,

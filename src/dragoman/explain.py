@@ -115,6 +115,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The record says whether its reply is good; the target has no field for that.",
         "Leave out records with bad replies, or write `trl`.",
     ),
+    "template": (
+        "The chat template does not print it: it has no place for it, or another name.",
+        "Use another template of the model (some have one for tools), or leave the record out.",
+    ),
     "text.empty": (
         "The target rejects empty text, so it is omitted.",
         "`dragoman repair --passes drop-empty-text` does the same beforehand.",

@@ -36,6 +36,7 @@ CODES: dict[str, str] = {
     "training.rejected": "the worse reply of a preference pair",
     "training.unanswered": "what stands after the last reply of a record",
     "training.label": "whether a reply is one to learn from",
+    "template": "what a chat template leaves out of a conversation",
     "text.empty": "a text block that is empty or only white space",
     "text.space": "white space at the end of a text",
     "text.control": "a control token of the target inside a text",

@@ -219,7 +219,7 @@ function Reader(props: {
     <div class="reader" onKeyDown={keys}>
       <div class="toolbar">
         <b class="name">{visible(one.name || one.title)}</b>
-        <span class="quiet">{one.title}</span>
+        {one.name && <span class="quiet">{one.title}</span>}
         <span class="grow" />
         <input
           ref={searching}
@@ -544,7 +544,7 @@ function Called({ item, words }: { item: Extract<Item, { is: "call" }>; words: s
           {item.fault && <span class="bad"> {visible(item.fault)}</span>}
         </div>
         {item.arguments.map(([key, value]) => (
-          <div class="argument">
+          <div class={`argument ${value.length > 60 || value.includes("\n") ? "long" : ""}`}>
             <i>{visible(key)}</i>
             <pre>{marked(value, words)}</pre>
           </div>
@@ -631,7 +631,7 @@ function Timeline(props: {
   useEffect(() => paintTimeline(canvas.current!, rows, top, hits), [rows, top, hits, tick]);
   const at = (event: MouseEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
-    const part = (event.clientX - rect.left) / rect.width;
+    const part = (event.clientX - rect.left) / reach(rows.length, rect.width);
     return Math.max(0, Math.min(rows.length - 1, Math.floor(part * rows.length)));
   };
   const row = about === null ? null : rows[about];
@@ -676,6 +676,13 @@ function Timeline(props: {
   );
 }
 
+const WIDEST = 28;
+
+// How far the bars reach: a few of them need not fill the page.
+function reach(count: number, width: number): number {
+  return Math.min(width, count * WIDEST);
+}
+
 function paintTimeline(canvas: HTMLCanvasElement, rows: Row[], top: number, hits: number[] | null) {
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -690,8 +697,9 @@ function paintTimeline(canvas: HTMLCanvasElement, rows: Row[], top: number, hits
   const most = Math.log(2 + rows.reduce((max, row) => Math.max(max, row[1]), 0));
   const tokens = rows.reduce((max, row) => Math.max(max, row[5]?.[0] ?? 0), 0);
   const base = height - 4;
-  const columns = Math.min(rows.length, Math.floor(width));
-  const wide = width / columns;
+  const all = reach(rows.length, width);
+  const columns = Math.min(rows.length, Math.floor(all));
+  const wide = all / columns;
   for (let column = 0; column < columns; column++) {
     const from = Math.floor((column * rows.length) / columns);
     const until = Math.max(from + 1, Math.floor(((column + 1) * rows.length) / columns));
@@ -719,7 +727,7 @@ function paintTimeline(canvas: HTMLCanvasElement, rows: Row[], top: number, hits
     let begun = false;
     rows.forEach((row, n) => {
       if (!row[5]) return;
-      const x = ((n + 0.5) / rows.length) * width;
+      const x = ((n + 0.5) / rows.length) * all;
       const y = base - ((base - 4) * row[5][0]) / tokens;
       if (begun) to.lineTo(x, y);
       else to.moveTo(x, y);
@@ -729,8 +737,8 @@ function paintTimeline(canvas: HTMLCanvasElement, rows: Row[], top: number, hits
     to.globalAlpha = 1;
   }
   to.fillStyle = colour("--accent");
-  for (const n of hits ?? []) to.fillRect(((n + 0.5) / rows.length) * width - 1, 0, 2, 4);
+  for (const n of hits ?? []) to.fillRect(((n + 0.5) / rows.length) * all - 1, 0, 2, 4);
   to.globalAlpha = 0.9;
-  to.fillRect((top / Math.max(rows.length, 1)) * width - 0.75, 0, 1.5, height);
+  to.fillRect((top / Math.max(rows.length, 1)) * all, 0, 1.5, height);
   to.globalAlpha = 1;
 }

@@ -25,6 +25,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [options, setOptions] = useState<Options>(DEFAULT);
   const [targets, setTargets] = useState<string[]>([]);
   const [chosen, setChosen] = useState("");
+  const [own, setOwn] = useState(false);
   const [found, setFound] = useState<Converted>({});
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState("");
@@ -86,18 +87,20 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
 
   const source = found.source;
   useEffect(() => {
-    // The first time a document is known, it is written in the dialects most people ask for.
-    if (!source || targets.length) return;
+    // Until somebody chooses targets, a document is written in those that most people ask for.
+    if (!source || own || targets.some((each) => each !== source.dialect && each === chosen)) return;
     const can = FIRST.filter((each) => each !== source.dialect && found.targets?.includes(each));
     const first = can.length ? can : ["anthropic-messages"];
-    const all = ["anthropic-messages", ...first].filter((each) => each !== source.dialect);
-    setTargets(all.slice(0, 3));
-    setChosen(all[0]!);
+    const all = [...first, "anthropic-messages"].filter((each) => each !== source.dialect);
+    const three = [...new Set(all)].slice(0, 3);
+    setTargets(three);
+    setChosen(three[0]!);
   }, [found]);
 
   const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
   const result = found.results?.find((each) => each.target === target);
   const stream = source?.facet === "stream";
+  const empty = !text.trim();
   const drop = useDrop((file) => file.text().then((next) => load(next, file.name)));
 
   const repair = (passes: string[] | null, title: string) => {
@@ -144,14 +147,16 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
 
   const rightHead = (
     <>
-      <div class="tabs" role="tablist" aria-label="Targets">
-        {targets.map((each) => {
-          const of = found.results?.find((r) => r.target === each);
-          return (
-            <span class={`tab ${each === target ? "on" : ""}`} role="presentation" key={each}>
+      {targets.length > 0 && (
+        <div class="tabs" role="tablist" aria-label="Targets">
+          {targets.map((each) => {
+            const of = found.results?.find((r) => r.target === each);
+            return (
               <button
                 type="button"
                 role="tab"
+                key={each}
+                class={each === target ? "on" : ""}
                 aria-selected={each === target}
                 onClick={() => setChosen(each)}
               >
@@ -159,29 +164,34 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
                 {of?.losses && <span class="count">{of.losses.length}</span>}
                 {of?.error && <span class="count bad">!</span>}
               </button>
-              {targets.length > 1 && each === target && (
-                <button
-                  type="button"
-                  class="close"
-                  aria-label={`close ${each}`}
-                  onClick={() => setTargets(targets.filter((t) => t !== each))}
-                >
-                  ×
-                </button>
-              )}
-            </span>
-          );
-        })}
-      </div>
+            );
+          })}
+        </div>
+      )}
+      {targets.length > 1 && (
+        <button
+          type="button"
+          class="plain"
+          aria-label={`close ${target}`}
+          title={`close ${target}`}
+          onClick={() => {
+            setOwn(true);
+            setTargets(targets.filter((t) => t !== target));
+          }}
+        >
+          ×
+        </button>
+      )}
       <Menu
         label="Add a target"
         value=""
         onChange={(value) => {
+          setOwn(true);
           setTargets(targets.includes(value) ? targets : [...targets, value]);
           setChosen(value);
         }}
         options={[
-          ["", "+ target"],
+          ["", "Add"],
           ...(found.targets ?? about.dialects.map((each) => each.name)).map(
             (each): [string, string] => [each, each],
           ),
@@ -198,7 +208,6 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
     <Trouble title={`${result.target} cannot be written`} failure={result.error} />
   ) : undefined;
 
-  const empty = !text.trim();
   return (
     <div class={`view convert ${drop.over ? "dropping" : ""}`} hidden={!shown} {...drop.props}>
       <div class="toolbar">
@@ -233,7 +242,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
           {busy ? "converting" : ""}
         </span>
         <Copies result={result} />
-        <div class="only-narrow">
+        <div class="only-narrow" hidden={stream && replaying && !empty}>
           <Segments
             label="Pane"
             value={pane}

@@ -79,6 +79,12 @@ const theme = EditorView.theme({
     backgroundColor: "var(--accent)", color: "var(--on-accent)", borderRadius: "4px",
     padding: "2px 8px", font: "inherit", fontSize: "12px",
   },
+  ".cm-gutter-lint": { width: "10px" },
+  ".cm-gutter-lint .cm-gutterElement": { padding: "6px 1px 0" },
+  ".cm-lint-marker": { width: "7px", height: "7px" },
+  ".cm-lint-marker-error": {
+    content: "none", display: "block", borderRadius: "50%", backgroundColor: "var(--red)",
+  },
   ".cm-specialChar": { color: "var(--red)", fontWeight: "600" },
   ".cm-lintRange-error": {
     backgroundImage: "none",
@@ -162,7 +168,7 @@ export class Editor {
 
   constructor(parent: HTMLElement, readonly options: Options) {
     const nonce = document.querySelector<HTMLMetaElement>("meta[name=csp-nonce]")?.content ?? "";
-    const point = (at: number | null) => options.onPoint?.(at);
+    const point = (at: number | null) => options.onPoint?.(at === null ? null : this.inside(at));
     const extensions: Extension[] = [
       EditorView.cspNonce.of(nonce),
       highlightSpecialChars(),
@@ -180,13 +186,15 @@ export class Editor {
         "aria-label": options.label,
         spellcheck: "false",
         autocapitalize: "off",
-        ...(options.readOnly ? { "aria-readonly": "true", tabindex: "0" } : {}),
+        tabindex: "0",
+        ...(options.readOnly ? { "aria-readonly": "true" } : {}),
       }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((t) => t.annotation(programmatic)))
           options.onChange?.(update.state.doc.toString());
         const picked = update.transactions.some((t) => t.isUserEvent("select"));
-        if (update.selectionSet && picked) options.onPick?.(update.state.selection.main.head);
+        if (update.selectionSet && picked)
+          options.onPick?.(this.inside(update.state.selection.main.head));
         if (update.geometryChanged || update.viewportChanged) options.onMove?.();
       }),
       EditorView.domEventHandlers({
@@ -208,6 +216,14 @@ export class Editor {
 
   get text(): string {
     return this.view.state.doc.toString();
+  }
+
+  // What is meant by a place beside the words of a line: the nearest of them.
+  inside(at: number): number {
+    const line = this.view.state.doc.lineAt(at);
+    const first = line.from + Math.max(line.text.search(/\S/), 0);
+    const last = line.from + line.text.replace(/[\s,]+$/, "").length;
+    return Math.max(Math.min(at, last), Math.min(first, last));
   }
 
   set(text: string): void {

@@ -182,15 +182,18 @@ export function Pair(props: PairProps) {
     const made = spots.linked.filter((each) => each.a === null && each.right);
     right!.marks([
       ...made.map((each) => ({ from: each.right!.from, to: each.right!.to, kind: "invented" })),
-      ...marksOf(spots.lost, props, "right"),
+      ...marksOf(spots.lost, props, "right").filter(
+        (mark) =>
+          mark.kind !== "invented" || !made.some((each) => each.right!.from === mark.from),
+      ),
     ]);
     redraw();
   }, [spots]);
   useEffect(() => {
-    editors.current.left!.diagnostics(squiggles(props.problems, leftMap, props.fixes));
+    editors.current.left!.diagnostics(squiggles(props.problems, leftMap, leftText, props.fixes));
   }, [props.problems, leftMap]);
   useEffect(() => {
-    editors.current.right!.diagnostics(squiggles(props.rightProblems, rightMap));
+    editors.current.right!.diagnostics(squiggles(props.rightProblems, rightMap, props.right));
   }, [props.rightProblems, rightMap]);
   useEffect(() => {
     editors.current.left!.active(active?.left ?? null);
@@ -260,7 +263,7 @@ export function Pair(props: PairProps) {
         <div
           class="losses"
           ref={list}
-          role="list"
+          role={props.losses.length ? "list" : undefined}
           onScroll={redraw}
           onKeyDown={(event) => {
             if (event.key === "ArrowDown" || event.key === "j") step(1);
@@ -410,7 +413,7 @@ function marksOf(lost: Spot[], props: PairProps, side: "left" | "right"): Mark[]
     if (!range || path === "" || path === null) continue;
     const { kind } = props.losses[each.loss!]!;
     const gone = props.places[each.loss!]?.gone;
-    if (side === "right" && kind === "dropped") continue;
+    if (side === "right" ? kind === "dropped" : kind === "invented") continue;
     const name = kind === "dropped" ? (gone ? "gone" : "less") : kind;
     out.push({ from: range.from, to: range.to, kind: name });
   }
@@ -420,24 +423,34 @@ function marksOf(lost: Spot[], props: PairProps, side: "left" | "right"): Mark[]
 function squiggles(
   problems: Problem[] | undefined,
   map: Map<string, Range>,
+  text: string,
   fixes?: (problem: Problem) => Fix[],
 ) {
   return (problems ?? []).map((problem) => {
     const range = find(map, problem.path) ?? { from: 0, value: 0, to: 1 };
-    // A container is marked at its beginning: a squiggle under a whole document tells nothing.
-    const to = problem.path === "" ? Math.min(range.from + 1, range.to) : range.to;
+    const [from, to] = short(text, range);
     const actions: Action[] = (fixes?.(problem) ?? []).map((fix) => ({
       name: fix.label,
       apply: () => fix.run(problem),
     }));
     return {
-      from: range.from,
-      to: to - range.from > 400 ? Math.max(range.value + 1, range.from + 1) : to,
+      from,
+      to,
       message: `${problem.rule}: ${problem.message}`,
       source: problem.path || "/",
       actions,
     };
   });
+}
+
+// Of what has several lines the first one that says something is marked.
+function short(text: string, range: Range): [number, number] {
+  const end = text.indexOf("\n", range.from);
+  if (end < 0 || end >= range.to) return [range.from, range.to];
+  const next = range.from + text.slice(range.from, range.to).search(/[^\s{[]/);
+  if (next < range.from) return [range.from, range.from + 1];
+  const line = text.indexOf("\n", next);
+  return [next, line < 0 ? range.to : Math.min(line, range.to)];
 }
 
 function touches(active: Active, lost: Spot[]): Set<number> {

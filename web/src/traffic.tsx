@@ -218,7 +218,7 @@ function Watching({ first, shown }: { first: TrafficState; shown: boolean }) {
                   onClick={() => setOpened(each.id)}
                 >
                   <td>
-                    <button type="button" class="plain" aria-label={`open exchange ${each.id}`}>
+                    <button type="button" class="plain" title={`open exchange ${each.id}`}>
                       {new Date(each.time * 1000).toLocaleTimeString("en-GB")}
                     </button>
                   </td>

@@ -83,10 +83,7 @@ export function Virtual(props: {
       changed = true;
       if (goal.current === null && index < top) moved += by;
     }
-    if (!changed) {
-      goal.current = null;
-      return;
-    }
+    if (!changed) return;
     if (moved) held.scrollTop += moved;
     setTick((n) => n + 1);
   });
@@ -103,6 +100,10 @@ export function Virtual(props: {
     first: () => top,
   };
 
+  // What was gone to stays in its place while others get theirs, until somebody moves on.
+  const leave = () => {
+    goal.current = null;
+  };
   const rows: ComponentChildren[] = [];
   for (let n = first; n < last; n++)
     rows.push(
@@ -111,7 +112,17 @@ export function Virtual(props: {
       </div>,
     );
   return (
-    <div class="virtual" ref={box} onScroll={look} tabindex={0} role="list" aria-label={props.label}>
+    <div
+      class="virtual"
+      ref={box}
+      onScroll={look}
+      onWheel={leave}
+      onPointerDown={leave}
+      onKeyDown={leave}
+      tabindex={0}
+      role="list"
+      aria-label={props.label}
+    >
       <Space height={tops[first] ?? 0} />
       <div class="rows" role="presentation">
         {rows}

@@ -28,7 +28,7 @@ MOST = 256 * 2**20
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @click.option("--check", is_flag=True, help="Say what would be opened, and exit.")
 def command(file: str | None, port: int, browser: bool, check: bool) -> int:
-    """Open a page in the browser: convert, read and compare conversations.
+    """Open a page that shows conversations, and what a conversion does to them.
 
     The page is served on this machine alone, to whoever has the token in the address that is
     printed; it fetches nothing from anywhere else. `dragoman serve --ui` adds the traffic of a

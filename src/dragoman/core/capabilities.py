@@ -287,6 +287,8 @@ class Form(Struct, frozen=True, kw_only=True):
     """Whether data that are not base64 may stand in an address."""
     absolute: bool = False
     """Whether an address must have a scheme, as anything else is taken for data."""
+    schemes: tuple[str, ...] = ()
+    """The schemes that an address may have; empty: any."""
     files: tuple[str, ...] = ()
     """How the addresses of stored files begin; empty: files have ids."""
     issuers: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
     def __post_init__(self) -> None:
         for name in filter(None, (self.target, self.source, *self.formats)):
-            dialects.get(name)
+            writer_of(name)
         known = {*KINDS, *CODES}
         for code in self.fail_on:
             require(code in known, f"fail_on: unknown loss {code!r}")
@@ -138,6 +138,11 @@ def require(holds: bool, what: str) -> None:
 
 
 def writer_of(name: str) -> Dialect:
+    """A dialect by its name; a chat template is read again in every process."""
+    if name.startswith("template:"):
+        from ..templates import load
+
+        load(name)
     return dialects.get(name)
 
 

@@ -8,7 +8,7 @@ templates without ids need the name; no key is written with null, which a templa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -72,6 +72,9 @@ class Chatlike(Records):
         emptied=False,
     )
 
+    thinks_in_content: ClassVar[bool] = False
+    """Whether reasoning is a part of the content, and not a field beside it."""
+
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_same(dialect))
 
@@ -81,7 +84,7 @@ class Chatlike(Records):
         """The messages of a list, each at its place."""
         docs = enumerate(as_list(docs, at))
         found = [self.read_turn(as_dict(doc, f"{at}/{i}"), f"{at}/{i}") for i, doc in docs]
-        return tuple(unnamed(found))
+        return tuple(unnamed(found) if self.can.result_names else found)
 
     def read_turn(self, doc: dict[str, Json], at: str) -> Message:
         given = need_str(doc, "role", at)
@@ -211,7 +214,7 @@ class Chatlike(Records):
         for block in message.content:
             if isinstance(block, ToolCall) and message.role == "assistant":
                 calls.append(self.write_call(block, names, w))
-            elif isinstance(block, Reasoning):
+            elif isinstance(block, Reasoning) and not self.thinks_in_content:
                 self.write_reasoning(doc, block, w)
             else:
                 parts += self.write_part(block, w)

@@ -22,6 +22,7 @@ from ..core.dates import date_of, has_year
 from ..core.endpoint import Endpoint
 from ..core.fields import Fields
 from ..core.reading import as_dict
+from ..core.walk import meaning
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
@@ -34,6 +35,7 @@ from ..model import (
     Params,
     Request,
     Text,
+    ToolChoice,
     Tree,
 )
 
@@ -194,14 +196,15 @@ class SessionFile(Dialect):
             log.dropped("tool", tool.at, why.format("tools"))
             self.lose(tool.extras, tool.at, log)
         choice = tree.tool_choice
-        if choice is not None and not self.is_unsaid(choice):
+        if choice is not None and meaning(choice) != ToolChoice():
             alone = choice.mode is None and choice.payload is None and choice.parallel is not None
             code = "tool_choice.parallel" if alone else "tool_choice"
             log.dropped(code, choice.at, why.format("tool choice"))
         params = tree.params
+        said = meaning(params)
         for name in SETTINGS:
-            value = getattr(params, name)
-            if value is not None and value is not False:
+            if getattr(said, name) is not None:
+                value = getattr(params, name)
                 place = value.at if isinstance(value, Node) else params.where(name)
                 log.dropped(name, place, f"{self.name} has no field for {name}")
         self.lose(params.extras, params.at, log)

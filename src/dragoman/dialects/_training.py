@@ -14,7 +14,7 @@ from ..core.reading import decode
 from ..core.turns import results_in_place
 from ..core.writing import Writing, is_blank
 from ..dialect import Dialect
-from ..errors import Malformed
+from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..model import Block, Json, Message, Request, Text, Tool, ToolCall, ToolResult
 
@@ -123,6 +123,22 @@ class Records(Dialect):
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+NO_REPLY = "the conversation has no reply, so there is nothing to learn from it"
+
+
+def answered(d: Dialect, messages: tuple[Message, ...], log: Ledger) -> tuple[Message, ...]:
+    """Messages up to the last reply, for readers that take no others."""
+    end = len(messages)
+    while end and messages[end - 1].role != "assistant":
+        end -= 1
+    if not end:
+        raise Unsayable(NO_REPLY, messages[0].at if messages else "")
+    for message in messages[end:]:
+        for at in [block.at for block in message.content] or [message.at]:
+            log.dropped("training.unanswered", at, f"a record of {d.name} ends in a reply")
+    return messages[:end]
 
 
 def read_json(text: str, at: str) -> Json:

@@ -362,13 +362,6 @@ def read_content(content: Json, at: str, called: dict[str, str]) -> list[Block]:
     return out
 
 
-def standing(block: Block, at: str) -> Block:
-    """A result of which all stands at one place."""
-    if not isinstance(block, ToolResult):
-        return block
-    return replace(block, at=at, content=tuple(replace(each, at=at) for each in block.content))
-
-
 def holds_all(content: Json) -> bool:
     """ "hasCallsInContent || hasThoughtsInContent": what stands beside it is for the screen."""
     if content.__class__ is dict:
@@ -416,15 +409,12 @@ def read_calls(
         given = call.get("result")
         if given and not (call.get("id").__class__ is str and call["id"] in replied):
             taken.add("result")
+            place = f"{where}/result"
             if given.__class__ is str:
-                reply = {"id": call.get("id"), "name": call.get("name")}
-                doc = {"functionResponse": {**reply, "response": {"output": given}}}
-                results += [
-                    standing(block, f"{where}/result")
-                    for block in read_content(doc, f"{where}/result", called)
-                ]
+                named = call.get("id") if call.get("id").__class__ is str else None
+                results.append(ToolResult(named, (Text(given, at=place),), at=place))
             else:
-                results += read_content(given, f"{where}/result", called)
+                results += read_content(given, place, called)
         left.append(rest_of(call, *taken))
     if calls:
         rest["toolCalls"] = left

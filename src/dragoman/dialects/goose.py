@@ -3,8 +3,8 @@
 What it does differently from its neighbours: sessions lie in an SQLite file, which the outer layer
 opens; a message has blocks of MCP (a call and a result may each be a failure of their own), and two
 marks that tell who sees it: what the model does not see is no part of the conversation. Signatures
-belong to the provider that the session names. There is no system prompt and no tool: the agent has
-its own.
+of reasoning are Anthropic's, those of calls Google's. There is no system prompt and no tool: the
+agent has its own.
 """
 
 from __future__ import annotations
@@ -48,14 +48,6 @@ from ._sessions import Line, SessionFile, Stamps
 
 WHOLE = "raw"
 """The code of a block that is a whole message which the model does not see."""
-ISSUERS = {
-    "anthropic": "anthropic",
-    "aws_bedrock": "anthropic",
-    "google": "google",
-    "gcp_vertex_ai": "google",
-    "openai": "openai",
-}
-"""Whose signatures a provider's are."""
 NOBODY = "00000000_0"
 """The id of a session that nobody has named; goose gives it one of its own when it imports it."""
 JOINED = {"joined": True}
@@ -79,7 +71,10 @@ class Goose(SessionFile):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         result_names=False,
-        reasoning=cap.ReasoningForm(),
+        reasoning=cap.ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            redacted=frozenset({("anthropic", "encrypted")}),
+        ),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(kinds={"image": IMAGE}),
         prefill="never",
@@ -109,8 +104,7 @@ class Goose(SessionFile):
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        issuer = issuer_of(doc)
-        messages = self.read_all(need_list(doc, "conversation", ""), "/conversation", issuer)
+        messages = self.read_all(need_list(doc, "conversation", ""), "/conversation")
         told = maybe_dict(doc, "model_config", "") or {}
         model = told.get("model_name")
         if model.__class__ is not str or not model.strip():
@@ -127,16 +121,15 @@ class Goose(SessionFile):
         )
 
     def read_messages(self, doc: Json) -> History:
-        issuer = issuer_of(doc) if doc.__class__ is dict else ""
-        return _stored.read_list(self, doc, lambda docs, at: self.read_all(docs, at, issuer))
+        return _stored.read_list(self, doc, lambda docs, at: self.read_all(docs, at))
 
-    def read_all(self, docs: list[Json], at: str, issuer: str) -> list[Message]:
+    def read_all(self, docs: list[Json], at: str) -> list[Message]:
         out: list[Message] = []
         for index, each in enumerate(docs):
-            self.read_message(as_dict(each, f"{at}/{index}"), f"{at}/{index}", issuer, out)
+            self.read_message(as_dict(each, f"{at}/{index}"), f"{at}/{index}", out)
         return out
 
-    def read_message(self, doc: Line, at: str, issuer: str, out: list[Message]) -> None:
+    def read_message(self, doc: Line, at: str, out: list[Message]) -> None:
         role = need_str(doc, "role", at)
         if role not in ("user", "assistant"):
             raise Malformed(f"unknown role {role!r}; there are: user, assistant", f"{at}/role")
@@ -145,7 +138,7 @@ class Goose(SessionFile):
             out.append(Message("user", (Raw(self.name, doc, code=WHOLE, at=at),), at=at))
             return
         blocks = [
-            self.read_block(as_dict(each, f"{at}/content/{i}"), f"{at}/content/{i}", issuer)
+            self.read_block(as_dict(each, f"{at}/content/{i}"), f"{at}/content/{i}")
             for i, each in enumerate(need_list(doc, "content", at))
         ]
         extras = self.keep(doc, {"role", "content"})
@@ -157,7 +150,7 @@ class Goose(SessionFile):
             speaker: Role = "user" if role == "user" else "assistant"
             out.append(Message(speaker, tuple(blocks), at=at, extras=extras))
 
-    def read_block(self, doc: Line, at: str, issuer: str) -> Block:
+    def read_block(self, doc: Line, at: str) -> Block:
         kind = need_str(doc, "type", at)
         if kind == "text" and doc.get("text").__class__ is str:
             return Text(doc["text"], at=at, extras=self.keep(doc, {"type", "text"}))
@@ -167,17 +160,15 @@ class Goose(SessionFile):
         if kind == "toolRequest":
             return self.read_call(doc, at)
         if kind == "toolResponse":
-            return self.read_result(doc, at, issuer)
+            return self.read_result(doc, at)
         if kind == "thinking" and doc.get("thinking").__class__ is str:
             signed = doc.get("signature")
-            mark = Signature(signed, issuer) if issuer and signed.__class__ is str else None
+            mark = Signature(signed, "anthropic") if signed and signed.__class__ is str else None
             taken = {"type", "thinking"} | ({"signature"} if mark or signed == "" else set())
-            if mark is not None and not mark.data:
-                mark = None
             words = (doc["thinking"],)
             return Reasoning(words, signature=mark, at=at, extras=self.keep(doc, taken))
         if kind == "redactedThinking" and doc.get("data").__class__ is str:
-            mark = Signature(doc["data"], issuer or "anthropic", "encrypted")
+            mark = Signature(doc["data"], "anthropic", "encrypted")
             return Reasoning((), signature=mark, at=at, extras=self.keep(doc, {"type", "data"}))
         return Raw(self.name, doc, at=at)
 
@@ -197,14 +188,14 @@ class Goose(SessionFile):
             extras=self.kept_of(doc, {"toolCall": rest}),
         )
 
-    def read_result(self, doc: Line, at: str, issuer: str) -> Block:
+    def read_result(self, doc: Line, at: str) -> Block:
         told = need_dict(doc, "toolResult", at)
         where, named = f"{at}/toolResult", need_str(doc, "id", at)
         value = told.get("value")
         if value.__class__ is dict and value.get("content").__class__ is list:
             content = [
                 self.read_block(as_dict(each, f"{where}/value/content/{i}"),
-                                f"{where}/value/content/{i}", issuer)
+                                f"{where}/value/content/{i}")
                 for i, each in enumerate(value["content"])
             ]  # fmt: skip
             failed = value.get("isError")
@@ -224,17 +215,15 @@ class Goose(SessionFile):
         return Raw(self.name, doc, at=at)
 
     def kept_of(
-        self, doc: Line, partly: dict[str, dict[str, tuple[str, ...]]], spelling: Line | None = None
+        self, doc: Line, partly: dict[str, Json], spelling: Line | None = None
     ) -> Extras | None:
         """What else a call or a result has; Gemini's signature of it is one."""
         more = doc.get("metadata")
         signed = more.get("thoughtSignature") if more.__class__ is dict else None
-        parts: dict[str, Json] = dict(partly)
-        if signed.__class__ is str and signed:
-            parts["metadata"] = ("thoughtSignature",)
+        if signed.__class__ is not str or not signed or "toolResult" in doc:  # there, a copy
+            return self.keep(doc, {"type", "id"}, spelling, partly=partly)
+        parts = {**partly, "metadata": ("thoughtSignature",)}
         extras = self.keep(doc, {"type", "id"}, spelling, partly=parts)
-        if signed.__class__ is not str or not signed or "toolResult" in doc:
-            return extras
         return _stored.sign(self, extras, Signature(signed, "google"))
 
     # -- writing ----------------------------------------------------------------------------
@@ -353,7 +342,11 @@ class Goose(SessionFile):
             "toolCall": {"status": "success", "value": value},
         }
         extras = call.extras
-        if extras is not None and extras.signature is not None and self.is_same(extras.dialect):
+        if (
+            extras is not None
+            and extras.signature is not None
+            and extras.signature.issuer == "google"
+        ):
             out["metadata"] = {"thoughtSignature": extras.signature.data}
             call = replace(call, extras=replace(extras, signature=None))
         return self.emit(out, call, w.log)
@@ -378,12 +371,6 @@ class Goose(SessionFile):
 
 
 IMAGE_KEYS = frozenset({"type", "data", "mimeType"})
-
-
-def issuer_of(doc: Line) -> str:
-    """Whose signatures are in a session; empty: nobody can tell."""
-    provider = doc.get("provider_name")
-    return ISSUERS.get(provider, "") if provider.__class__ is str else ""
 
 
 DIALECT = Goose()

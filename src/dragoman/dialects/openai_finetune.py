@@ -9,6 +9,7 @@ loss; nothing is null; there is no reasoning. A preference pair is an ``input`` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -46,7 +47,11 @@ FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 class OpenAIFinetune(Chatlike):
     name = "openai-finetune"
     spec = "https://platform.openai.com/docs/guides/supervised-fine-tuning"
-    aliases = ("azure-finetune", "together-finetune", "fireworks-finetune")
+    aliases: ClassVar[tuple[str, ...]] = (
+        "azure-finetune",
+        "together-finetune",
+        "fireworks-finetune",
+    )
     windows = False  # a pair has its messages in several places
     kin = frozenset({"mistral-finetune"})
     can = replace(
@@ -224,13 +229,14 @@ class OpenAIFinetune(Chatlike):
         function = {"name": w.tool_name(call.name, call.at), "arguments": arguments}
         out: dict[str, Json] = {"type": "function", "function": function}
         if not w.same or call.id is not None:
-            out = {"id": w.call_id(call), **out}
+            out = {"id": self.id_of(call, w), **out}
+            names[out["id"]] = function["name"]
         return self.emit(out, call, w.log)
 
     def write_result(self, result: ToolResult, names: dict[str, str], w: Writing) -> Json:
         out: dict[str, Json] = {"role": "tool"}
         if not w.same or result.call_id is not None:
-            out["tool_call_id"] = w.result_id(result)
+            out["tool_call_id"] = self.id_of(result, w)
         elif result.name is not None:
             out["role"] = "function"
         if result.name is not None and w.same:
@@ -238,6 +244,9 @@ class OpenAIFinetune(Chatlike):
         parts = [part for block in result.content for part in self.write_part(block, w)]
         self.put_content(out, parts, False, w)
         return self.emit(out, result, w.log)
+
+    def id_of(self, block: ToolCall | ToolResult, w: Writing) -> str:
+        return w.call_id(block) if isinstance(block, ToolCall) else w.result_id(block)
 
     def write_tool(self, tool: Tool, w: Writing) -> Json:
         out: dict[str, Json] = super().write_tool(tool, w)

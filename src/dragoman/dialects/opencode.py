@@ -62,17 +62,15 @@ SIGNED = {
 KEYS = {signature: place for place, signature in SIGNED.items()}
 ASIDE = frozenset({"step-start", "step-finish", "snapshot", "patch", "agent", "retry"})
 """Parts that are not sent."""
-TOLD = {
-    "compaction": "What did we do so far?",
-    "subtask": "The following tool was executed by the user",
-}
-"""What opencode says to the model in the place of a part."""
 UNSENT = frozenset({"text/plain", "application/x-directory"})
 """Files that are not sent: what is in them is a text of its own."""
 PART = re.compile(r"(.*/parts/(\d{1,9}))(?:/|$)")
 NOBODY = "ses_" + "0" * 26
 """The id of a session that nobody has named; the outer layer, which writes files, has another."""
-ANY = cap.Form(sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}))
+ANY = cap.Form(
+    sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}),
+    schemes=("http", "https"),  # other files are those of the machine
+)  # fmt: skip
 USUAL = {
     "image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf",
 }  # fmt: skip
@@ -220,8 +218,6 @@ class Opencode(SessionFile):
             return self.read_tool(part, at)
         if kind == "file" and (media := self.read_file(part, at)) is not None:
             return media, None, FILE_TAKEN
-        if kind in TOLD:
-            return Raw(self.name, part, text=TOLD[kind], at=at), None, {}
         return Raw(self.name, part, at=at), None, {}
 
     def read_file(self, part: Line, at: str) -> Media | None:
@@ -577,9 +573,11 @@ class Writer:
             "state": {"status": "pending", "input": json_of(call, w.log), "raw": ""},
         }
         extras = call.extras
-        if extras is not None and d.is_same(extras.dialect):
-            out = with_mark(out, extras.signature)
-        else:
+        if extras is not None and extras.signature is not None:
+            if extras.signature.issuer == "google":
+                out = with_mark(out, extras.signature)
+                extras = replace(extras, signature=None)
+        if extras is None or not d.is_same(extras.dialect):
             d.lose(extras, call.at, w.log)
         return out
 
@@ -591,7 +589,8 @@ class Writer:
                 d.omit(result, w.log)
                 continue
             d.lose(result.extras, result.at, w.log)
-            number, part = self.calls.get(w.result_id(result), (-1, {}))
+            replied = w.replied_id(result)
+            number, part = (-1, {}) if replied is None else self.calls.get(replied, (-1, {}))
             if number < 0:
                 why = f"{d.name} stores a result with its call, and there is none"
                 w.log.dropped("tool_result", result.at, why)
@@ -652,7 +651,10 @@ def with_mark(out: Line, mark: Signature | None) -> Line:
     """A part with its signature, where the AI SDK has it."""
     if mark is None:
         return out
-    provider, key = KEYS[signer(mark), mark.kind]
+    place = KEYS.get((signer(mark), mark.kind))
+    if place is None:  # lowering has reported it
+        return out
+    provider, key = place
     return {**out, "metadata": {provider: {key: mark.data}}}
 
 

@@ -50,7 +50,7 @@ from ..model import (
 )
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
-from ._training import Records, read_json
+from ._training import NO_REPLY, Records, read_json
 
 USER, RESULT, REPLY, CALL, SYSTEM = "human", "observation", "gpt", "function_call", "system"
 WORDS = {
@@ -66,7 +66,6 @@ BETWEEN = "\n</tool_response>\n<tool_response>\n"
 THINK = re.compile(r"\s*<think>\n?(.*?)\n?</think>\s*", re.DOTALL)
 INLINE = re.compile(r"\s*<tool_call>\s*(.*?)\s*</tool_call>\s*", re.DOTALL)
 CONTROL = re.compile(r"<(?=/?(?:think|tool_call|tool_response)>)")
-NO_REPLY = "the conversation has no reply, so there is nothing to learn from it"
 ANY = (r"[\s\S]", 1 << 20)
 
 

@@ -33,7 +33,7 @@ LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.cit
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
     "session.line": ("extras",),
-    "system": ("Message", "Text", "Media", "Raw", "Passage"),
+    "system": ("Message", "Text", "Text.blank", "Media", "Raw", "Passage"),
     "raw": ("Raw", "Raw.dialect"),
     "message.boundary": ("Message.boundary",),
     "message.position": ("order", "Message.boundary"),
@@ -49,6 +49,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
                           "Message", *BLOCKS),
     "training.unanswered": ("Message", *BLOCKS),
     "training.label": ("Request.training", "Training.label"),
+    "template": ("Message", *BLOCKS, "Tool"),
     "text.empty": ("Tool.description", "Text", "Text.blank"),
     "text.space": ("Text.text",),
     "text.surrogate": ("Text.text", "ToolCall.arguments"),
@@ -131,7 +132,12 @@ for _name in Params.__struct_fields__:
     SPEAKS_OF.setdefault(_name, (f"Params.{_name}",))
 
 # Codes of nodes that hold others: they speak of what stands inside as well.
-HOLDERS = {"tool_result": "ToolResult.", "passage": "Passage.", "media": "Media."}
+HOLDERS = {
+    "tool_result": "ToolResult.",
+    "training.unanswered": "ToolResult.",
+    "passage": "Passage.",
+    "media": "Media.",
+}
 
 # What is written because a field is required, and reads as nothing said.
 UNSEEN = {("invented", "reasoning.signature"): "an empty signature is none"}

@@ -73,6 +73,8 @@ def parts_of(item: Json) -> list[Json]:
 
 def type_of(part: Json) -> str:
     found = part.get("type") or part.get("block")  # the latter is our own
+    if found is None and part.get("role") == "reasoning":  # AG-UI's, which is a message
+        return "reasoning"
     return found if isinstance(found, str) else ""
 
 
@@ -149,7 +151,7 @@ def kind(item: Json) -> str:
         return "user"  # the first may be anything, and goes with what stands before it
     if role in ("tool", "function") or any(holds_result(part) for part in parts_of(item)):
         return "result"
-    return "assistant" if role in ("assistant", "model", "ai", None) else "user"
+    return "assistant" if role in ("assistant", "model", "ai", "reasoning", None) else "user"
 
 
 def holds_result(part: Json) -> bool:
@@ -166,7 +168,8 @@ def rounds(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
         who = kind(item)
         goes_on = who == "result" and before in ("assistant", "result")
         if who == before == "assistant":  # the results of both may stand in one turn
-            goes_on = has_items(dialect) or bool(ids_of(turns[index - 1]))
+            last = turns[index - 1]
+            goes_on = has_items(dialect) or bool(ids_of(last)) or type_of(last) in REASONING
         if goes_on and out:
             out[-1] = (out[-1][0], index + 1)
         elif who != "system":

@@ -16,8 +16,10 @@ from .databases import Stored
 from .known import AGENTS, agent_of
 from .packed import unpacked
 
-HEAD = 64 * 1024
+HEAD = 16 * 1024
 """How much of a file is read at once, of its beginning and of its end."""
+TAILS = (HEAD, 16 * HEAD)
+"""How much of its end is read until there is a time."""
 MOST = 1024 * 1024
 """How much of the beginning is read at most."""
 TIME = re.compile(rb'"timestamp" ?: ?"([0-9T:.+-]{19,32}Z?)"')
@@ -75,12 +77,15 @@ def last_time(path: Path) -> float | None:
         return None
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - HEAD, 0))
-        times = TIME.findall(file.read(HEAD))
-    try:
-        return datetime.fromisoformat(times[-1].decode().replace("Z", "+00:00")).timestamp()
-    except (IndexError, ValueError):
-        return None
+        for length in TAILS:
+            file.seek(max(size - length, 0))
+            data = file.read(length)
+            if (at := data.rfind(b'"timestamp"')) >= 0 and (found := TIME.match(data, at)):
+                try:
+                    return datetime.fromisoformat(found[1].decode()).timestamp()
+                except ValueError:
+                    return None
+    return None
 
 
 def first_lines(path: Path) -> Iterator[dict[str, Json]]:
@@ -110,14 +115,25 @@ def references(sessions: list[Session]) -> list[str]:
     ids: dict[str, list[str]] = {}
     for session in sessions:
         ids.setdefault(session.agent, []).append(session.id)
-    return [f"{s.agent}:{_short(s.id, ids[s.agent])}" for s in sessions]
+    short = {agent: _shortened(sorted(known)) for agent, known in ids.items()}
+    return [f"{s.agent}:{short[s.agent][s.id]}" for s in sessions]
 
 
-def _short(id: str, ids: list[str]) -> str:
-    for size in range(SHORT, len(id), 4):
-        if sum(other.startswith(id[:size]) for other in ids) == 1:
-            return id[:size]
-    return id
+def _shortened(ids: list[str]) -> dict[str, str]:
+    """The beginning of each id that no other one has; in their order, only neighbours may."""
+    out: dict[str, str] = {}
+    for before, id, after in zip(["", *ids], ids, [*ids[1:], ""], strict=False):
+        alike = max(_alike(id, before), _alike(id, after))
+        size = SHORT
+        while size <= alike:
+            size += 4
+        out[id] = id[:size]
+    return out
+
+
+def _alike(one: str, two: str) -> int:
+    """How many characters two ids begin with that are the same."""
+    return next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(two))
 
 
 def is_reference(written: str) -> bool:

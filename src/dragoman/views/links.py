@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..core.reading import compact, parse
+from ..core.walk import meaning
 from ..errors import Malformed
 from ..ledger import Loss
 from ..model import (
@@ -35,6 +36,7 @@ from ..model import (
     Tool,
     Toolbox,
     ToolCall,
+    ToolChoice,
     ToolResult,
     Tree,
 )
@@ -42,6 +44,9 @@ from .compare import resolves
 
 WHOLE = frozenset({"message"})
 """Kinds that hold others: where both are at one place, the others are what is pointed at."""
+
+
+NO_CHOICE = ToolChoice()
 
 
 class Spot(NamedTuple):
@@ -103,8 +108,8 @@ def spots(tree: Tree) -> Iterator[Spot]:
             yield from parameters(tree)
             yield from spoken(tree.messages)
             yield from map(defined, tree.tools or ())
-            if tree.tool_choice is not None:
-                choice = tree.tool_choice
+            choice = tree.tool_choice
+            if choice is not None and meaning(choice) != NO_CHOICE:
                 yield Spot("tool choice", choice.at, (choice.mode, choice.name), "tool choice")
         case History():
             yield from spoken(tree.messages)
@@ -119,10 +124,11 @@ def spots(tree: Tree) -> Iterator[Spot]:
 def parameters(tree: Request) -> Iterator[Spot]:
     if tree.model is not None:
         yield Spot("parameter", tree.params.where("model"), tree.model, "model")
+    meant = meaning(tree.params)
     for name in Params.__struct_fields__:
         value = getattr(tree.params, name)
-        if name in ("ats", "at", "extras") or value is None:
-            continue
+        if name in ("ats", "at", "extras") or getattr(meant, name) is None:
+            continue  # not said, or what is meant where nothing is said
         at = value.at if isinstance(value, Node) else tree.params.where(name)
         yield Spot("parameter", at, None if isinstance(value, Node) else repr(value), name)
 
@@ -307,7 +313,18 @@ def places(losses: Sequence[Loss], found: Sequence[Link], document: Json) -> lis
         if each.a is not None:
             by_place[each.a].append(each)
     names = {each.label: each for each in found if each.kind == "parameter"}
-    return [placed(loss, by_place, names, document) for loss in losses]
+    made: dict[str, deque[str]] = defaultdict(deque)
+    for each in found:
+        if each.a is None and each.b is not None:
+            made[each.kind].append(each.b)
+    out = []
+    for loss in losses:
+        place = placed(loss, by_place, names, document)
+        if loss.kind == "invented":
+            there = next((made[kind] for kind in KINDS.get(loss.what, ()) if made[kind]), None)
+            place = place if there is None else place._replace(b=there.popleft())
+        out.append(place)
+    return out
 
 
 def placed(

@@ -330,9 +330,10 @@ def tokens_in(line: dict[str, Json]) -> dict[str, int]:
 
 
 def first(held: dict[str, Json], names: Sequence[str]) -> int:
+    """The first of these counts; what was read from a cache is a part of the input."""
     for name in names:
         if isinstance(count := held.get(name), int):
-            more = [held.get(each) for each in BESIDE] if "input" in name else []
+            more = [held.get(each) for each in BESIDE] if names is COUNTS["input"] else []
             return count + sum(each for each in more if isinstance(each, int))
     return 0
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -244,6 +244,12 @@ class Traffic:
         known = None if self.gateway is None else self.gateway.upstreams.get(upstream)
         return None if known is None else known.dialect.name
 
+    def hide(self, data: bytes) -> bytes:
+        """Bytes without the keys of upstreams."""
+        for upstream in () if self.gateway is None else self.gateway.upstreams.values():
+            data = upstream.secrets.hide_bytes(data)
+        return data
+
     async def replay(self, number: int, upstream: str, model: str | None) -> int:
         """Ask again, with the client's own request, another upstream; the number of the new one."""
         gateway, contents = self.gateway, self.get(number).contents
@@ -331,16 +337,16 @@ def opened(traffic: Traffic, found: Exchange) -> dict[str, Json]:
     seen = found.seen
     asked = contents.asked[-1] if contents.asked else None
     sent = b"".join(data for _, data in contents.sent)
-    out["headers"] = contents.headers
+    out["headers"], hide = contents.headers, traffic.hide
     there = None if asked is None else traffic.dialect_of(asked.upstream)
-    request = Document("client's request", seen.dialect, "request", contents.body)
+    request = Document("client's request", seen.dialect, "request", contents.body, hide)
     upstream = None
-    replied = Document("reply to the client", seen.dialect, "response", sent)
+    replied = Document("reply to the client", seen.dialect, "response", sent, hide)
     reply = None
     if asked is not None:
-        upstream = Document("request to the upstream", there, "request", asked.document)
+        upstream = Document("request to the upstream", there, "request", asked.document, hide)
         came = b"".join(data for _, data in asked.pieces)
-        reply = Document("upstream's reply", there, "response", came)
+        reply = Document("upstream's reply", there, "response", came, hide)
         out["upstream_headers"], out["upstream_status"] = asked.headers, asked.status
     out["request"] = pair(request, upstream, losses[: found.requested])
     out["answer"] = pair(reply, replied, losses[found.requested :])
@@ -351,12 +357,18 @@ def opened(traffic: Traffic, found: Exchange) -> dict[str, Json]:
     return out
 
 
+Hide: TypeAlias = Callable[[bytes], bytes]
+
+
 class Document:
     """A body of an exchange, as a document at rest."""
 
-    def __init__(self, title: str, dialect: str | None, facet: str, data: bytes) -> None:
+    def __init__(
+        self, title: str, dialect: str | None, facet: str, data: bytes, hide: Hide
+    ) -> None:
         self.title, self.dialect, self.facet = title, dialect, facet
-        self.data = data
+        self.data = hide(data)
+        self._hide = hide
         self.stream = False
         self.tree: Any = None
         self.value: Json = None
@@ -370,7 +382,8 @@ class Document:
             self.value = value_of(self.data, speaker)
         except DragomanError:
             try:
-                self.data = collect(self.data, dialect).to_json()
+                # A key may have come in pieces, which nobody could know as one.
+                self.data = self._hide(collect(self.data, dialect).to_json())
                 self.value, self.stream = value_of(self.data, speaker), True
             except DragomanError:
                 return

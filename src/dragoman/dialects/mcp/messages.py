@@ -100,11 +100,11 @@ def write_prompt(d: MCP, messages: Sequence[Message], w: Writing) -> str | None:
         d.lose(message.extras, message.at, w.log)
         if index:
             d.merge_prompt(message, w.log)
-        for place, block in enumerate(message.content):
+        for block in message.content:
             if not isinstance(block, Text):
                 d.omit(block, w.log)
                 continue
-            if place:
+            if texts:
                 d.join_text(block.at, w.log)
             d.lose(block.extras, block.at, w.log)
             texts.append(block.text)

@@ -398,7 +398,7 @@ def guess_messages(doc: Json) -> tuple[str, float, tuple[str, ...]] | None:
             return None
         for part in parts[:PARTS]:
             kind = part.get("type") if part.__class__ is dict else None
-            if kind.__class__ is not str:
+            if kind.__class__ is not str or (kind in ("text", "reasoning") and "text" not in part):
                 return None
             named += kind in KINDS or kind.startswith(("tool-", "data-"))
     return ("messages", 0.96, ("messages with 'parts' of the AI SDK",)) if named else None
