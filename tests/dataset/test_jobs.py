@@ -762,6 +762,19 @@ def test_hostile_records_are_rejected() -> None:
     assert not {r["code"] for r in rejects()} & {"bug", "damaged"}
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_chat_template_is_a_target_and_another_template_is_another_job(workers: int) -> None:
+    template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    write("chat.jinja", template.encode())
+    write("a.jsonl", lines(chat(i) for i in range(3)))
+    done = run("a.jsonl", to="template:chat.jinja", workers=workers)
+    assert texts()[1] == "<user>Say 1<assistant>It is 1."
+    assert done.manifest["files"].keys() == {"chat.jinja"}
+    write("chat.jinja", template.replace("<", "[").encode())
+    with pytest.raises(Unsupported, match="of another job"):
+        run("a.jsonl", to="template:chat.jinja")
+
+
 def test_a_recipe_and_a_manifest_of_somebody_else_stay() -> None:
     write("a.jsonl", lines([chat(1)]))
     write("out.recipe.toml", b"mine")

@@ -160,10 +160,12 @@ class Job:
         late = self.layout.form.is_table
         self.selection = Selection(options, single=self.layout.single, late=late)
         self.plan = Plan(encoded(options), tuple(self.inputs), str(self.work), self.layout.form)
+        self.files = {path: digest(Path(path).read_bytes()) for path in options.files()}
         self.job = encode({
             "version": __version__,
             "form": self.layout.form.suffix,
             "options": msgspec.to_builtins(options),
+            "files": self.files,
             "inputs": msgspec.to_builtins(self.inputs),
         })  # fmt: skip
 
@@ -406,6 +408,7 @@ class Job:
             "job": digest(self.job),
             "versions": versions(self.options, self.layout.form),
             "options": self.options.told(),
+            "files": self.files,
             "inputs": [
                 {"path": input.path, "bytes": input.size, "sha256": hash, "records": count}
                 for input, hash, count in zip(self.inputs, hashes, self.counts(), strict=True)
