@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -133,6 +137,51 @@ def test_bad_questions_are_answered_with_what_is_wrong() -> None:
             status, _, told = ask(url, path, body)
             assert status in (400, 404), path
             assert json.loads(told)["error"]["message"]
+
+
+# -- the commands ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def command(*args: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A command that serves the page: the process, where the page is, and the token."""
+    line = [sys.executable, "-m", "dragoman", *args]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        address = ""
+        while "token=" not in address:
+            address = process.stderr.readline()
+            assert address, "it has ended"
+        place, _, token = address.split()[-1].partition("#token=")
+        yield process, place, token
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_the_command_serves_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(examples.text("chat"))
+    with command("workbench", "--no-browser", "-p", "0", str(file)) as (_, place, token):
+        assert ask(place, "/", token=None)[0] == 200
+        about = json.loads(ask(place, "/api/about", token=token)[2])
+        assert about["given"] == "request.json"
+        assert about["traffic"] is None
+        assert ask(place, "/api/given", token=token)[2].decode() == examples.text("chat")
+
+
+def test_a_gateway_with_the_page_ends_while_somebody_watches() -> None:
+    served = ("serve", "--ui", "-p", "0", "--store", "memory", "--log", "none")
+    with command(*served) as (process, place, token):
+        assert place.endswith("/workbench/")
+        line = http.client.HTTPConnection(urlsplit(place).netloc, timeout=30)
+        told = {"authorization": f"Bearer {token}"}
+        line.request("GET", "/workbench/api/traffic/live", headers=told)
+        reply = line.getresponse()
+        assert json.loads(reply.readline())["contents"] is False
+        process.terminate()
+        assert reply.read() == b""  # the line ends, and with it the process
+        line.close()
 
 
 # -- documents ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ interface Options {
 const DEFAULT: Options = { source: "", facet: "", model: "", failOn: [], carry: false };
 const FIRST = ["openai-chat", "openai-responses", "gemini"];
 const WAIT = 250;
+const LARGE = 300_000; // of a longer document only the target that is looked at is written
 
 export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [text, setText] = useState("");
@@ -33,6 +34,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [replaying, setReplaying] = useState(true);
   const [pane, setPane] = useNarrow<"left" | "ledger" | "right">("left");
   const asking = useRef<AbortController | null>(null);
+  const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
 
   const load = useCallback((next: string, title: string) => {
     setText(next);
@@ -62,7 +64,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
       setBusy(true);
       const body = {
         text,
-        targets,
+        targets: text.length > LARGE ? targets.filter((each) => each === target) : targets,
         source: options.source || null,
         facet: options.facet || null,
         model: options.model || null,
@@ -83,7 +85,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
       );
     }, WAIT);
     return () => clearTimeout(timer);
-  }, [text, targets, options]);
+  }, [text, targets, options, text.length > LARGE ? target : ""]);
 
   const source = found.source;
   useEffect(() => {
@@ -97,7 +99,6 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
     setChosen(three[0]!);
   }, [found]);
 
-  const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
   const result = found.results?.find((each) => each.target === target);
   const stream = source?.facet === "stream";
   const empty = !text.trim();
