@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
 LOCK := requirements-dev.lock
+JUDGES := requirements-judges.lock
 NODE := tests/node/node_modules/.ready
 WEB := web/node_modules/.ready
 
@@ -25,9 +26,10 @@ $(PRODUCT): pyproject.toml
 
 # What its tests need: the vendors' SDKs and the tools of a developer.
 # The lock file names each version and its hashes; the product itself is installed from here.
-$(READY): $(PRODUCT) $(LOCK)
+$(READY): $(PRODUCT) $(LOCK) $(JUDGES)
 	@echo "setting up what the tests need ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(JUDGES)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -87,6 +89,8 @@ lock:  ## write requirements-dev.lock anew: the newest versions, for Python 3.11
 	@test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-header --no-annotate --quiet --output-file $(LOCK)
+	@.venv-lock/bin/uv pip compile --group judges --no-deps --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-annotate --quiet --output-file $(JUDGES)
 
 sbom: $(READY)  ## print what the product is made of, as a CycloneDX document
 	@$(BIN)/python tools/sbom.py
@@ -161,14 +165,15 @@ differences: $(READY)  ## what a change does to conversions: make differences [B
 agents: $(READY)  ## real agents (Claude Code, Codex, ...) through the gateway; needs npm, takes minutes: make agents [AGENTS=claude,codex]
 	@$(BIN)/python tools/agents.py $(if $(AGENTS),--agents $(AGENTS))
 
-agents-resume: $(READY)  ## real agents go on with sessions that `dragoman move` wrote; needs npm, takes minutes: make agents-resume [RINGS=claude-code,codex]
-	@$(BIN)/python tools/resume.py $(if $(RINGS),--rings $(RINGS))
+agents-resume: $(READY)  ## real agents go on with sessions that `dragoman move` wrote; needs npm, takes minutes: make agents-resume [AGENTS=claude-code,codex]
+	@$(BIN)/python tools/resume.py $(if $(AGENTS),--agents $(AGENTS)) $(if $(WRITE),--write)
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run
 	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.carry
 	@$(BIN)/python -m benchmarks.cli
+	@$(BIN)/python -m benchmarks.dataset
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers

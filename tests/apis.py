@@ -80,6 +80,15 @@ APIS: dict[str, Api] = {
         key_variable="GEMINI_API_KEY",
         host="https://generativelanguage.googleapis.com",
     ),
+    "gemini-interactions": Api(
+        "",
+        "/v1beta/interactions",
+        header="x-goog-api-key",
+        credential=KEY,
+        url_variable="GOOGLE_GEMINI_BASE_URL",
+        key_variable="GEMINI_API_KEY",
+        host="https://generativelanguage.googleapis.com",
+    ),
     "bedrock-converse": Api(
         "",
         f"/model/{QUOTED}/converse",

@@ -44,6 +44,11 @@ NO_API = {
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
     "native": "our own tree",
+    "strands": "a framework's messages",
+    "otel-genai": "a record of what was said",
+    "ag-ui": "a protocol between programs",
+    "llamaindex": "a framework's messages",
+    "mcp": "a protocol between programs",
     "pydantic-ai": "a framework's messages",
     "router-responses": "a client's shape",
     "vercel-core": "a client's shape",
@@ -438,6 +443,17 @@ def gemini(url: str, model: str, stream: bool) -> None:
         client.models.generate_content(model=model, contents=QUESTION)
 
 
+def interactions(url: str, model: str, stream: bool) -> None:
+    from google import genai
+
+    options = genai.types.HttpOptions(base_url=url, api_version="v1beta")
+    client = genai.Client(api_key=KEY, http_options=options)
+    if stream:
+        list(client.interactions.create(model=model, input=QUESTION, stream=True))
+    else:
+        client.interactions.create(model=model, input=QUESTION)
+
+
 def mistral(url: str, model: str, stream: bool) -> None:
     from mistralai.client import Mistral
 
@@ -491,6 +507,7 @@ SDKS: dict[str, Callable[[str, str, bool], None]] = {
     "azure-openai": azure,
     "anthropic-messages": anthropic_messages,
     "gemini": gemini,
+    "gemini-interactions": interactions,
     "mistral": mistral,
     "ollama": ollama_chat,
     "cohere": cohere_chat,

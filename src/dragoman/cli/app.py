@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "decompose": "Write a response as a stream.",
     "sessions": "List the sessions that agents have stored on this machine, the newest first.",
     "move": "Write a session of an agent as a new one of another agent.",
+    "dataset": "Convert sessions, logs and data sets to a training set.",
     "serve": "Serve any client with any model: a gateway between dialects.",
     "workbench": "Open a page that shows conversations, and what a conversion does to them.",
     "formats": "List the dialects; with -f and -t, what is lost between these two.",

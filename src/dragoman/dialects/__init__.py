@@ -31,9 +31,20 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({*_builtin(), *_installed()}))
 
 
+_own: dict[str, Dialect] = {}
+
+
+def register(dialect: Dialect) -> None:
+    """Makes a dialect known under its name, in place of one that had the name before."""
+    _own[dialect.name] = dialect
+    get.cache_clear()
+
+
 @cache
 def get(name: str) -> Dialect:
     """The dialect of that name or alias."""
+    if name in _own:
+        return _own[name]
     name = SHORT.get(name, name)
     if (dialect := _load(name)) is not None:
         return dialect

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from ..core.turns import SILENCE
 from ..model import (
     Media,
     Passage,
@@ -177,7 +178,7 @@ def alike(a: Any, b: Any) -> float:
             one = told_of(a, other)
             if one == other:
                 return 3.0
-            if not one or not other:
+            if not one or not other or other == SILENCE:  # the last is made up, and of no text
                 return 0.0
             if one in other or other in one:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
