@@ -438,8 +438,10 @@ def test_an_exchange_of_the_official_sdk_is_watched_live(
 # -- the look -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280", "400"])
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", WIDE), ("dark", WIDE), ("dark", NARROW)],
+    ids=["light-1280", "dark-1280", "dark-400"],
+)  # fmt: skip
 def test_nothing_is_seriously_inaccessible(
     gateway: str, opening: Opening, scheme: str, size: Any
 ) -> None:
