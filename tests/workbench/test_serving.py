@@ -7,8 +7,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from dragoman.workbench.conversations import Conversations, Search
 from dragoman.workbench.converting import Options, Repair, Replay, converted, repaired, replayed
 from dragoman.workbench.traffic import Traffic
 from gateways import post
+from test_cost import RATIO, ratio
 
 TOKEN = "token-of-this-test"
 ASKED = {"model": "m", "seed": 7, "messages": [{"role": "user", "content": "Hello there"}]}
@@ -253,16 +253,31 @@ def test_a_replay_writes_what_the_whole_stream_becomes() -> None:
     assert "".join(said[:11]) == "Saturday is sunny in Lisbon: I look up a path."
 
 
-def test_a_document_of_a_megabyte_is_answered_soon() -> None:
-    """Its bound is that of the issue, ten times over: machines differ."""
+@pytest.mark.parametrize("target", ["openai-chat", "gemini"])
+def test_the_cost_of_an_answer_is_linear(target: str) -> None:
+    """With equal calls, texts and results, which could be linked with any of the others."""
     document = json.loads(examples.text("agent"))
-    document["messages"] *= 700
-    text = json.dumps(document, indent=1)
-    assert len(text) > 900_000
-    began = time.process_time()
-    found = converted(Options(text, ["openai-chat"]))
-    assert found["results"][0]["links"]
-    assert time.process_time() - began < 10
+
+    def work(count: int) -> Callable[[], object]:
+        text = json.dumps({**document, "messages": document["messages"] * (count // 8)})
+        return lambda: converted(Options(text, [target], carry=True))
+
+    assert ratio(work) < RATIO
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "gemini"])
+def test_the_cost_of_a_comparison_is_linear(target: str) -> None:
+    document = json.loads(examples.text("agent"))
+
+    def work(count: int) -> Callable[[], object]:
+        known = Conversations()
+        asked = {**document, "messages": document["messages"] * (count // 8)}
+        made = dragoman.convert(asked, source="anthropic-messages", target=target).document
+        one = known.open(json.dumps(asked).encode(), "")["id"]
+        other = known.open(json.dumps(made).encode(), "", target)["id"]
+        return lambda: known.differences(one, other)
+
+    assert ratio(work) < RATIO
 
 
 # -- conversations -------------------------------------------------------------------------------
