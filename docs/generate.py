@@ -65,9 +65,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
-    "Frameworks": ("langchain", "langchain-dumpd", "openai-agents", "google-adk", "pydantic-ai"),
+    "Frameworks": (
+        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands", "openai-agents",
+        "google-adk", "litellm", "semantic-kernel",
+    ),
+    "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),
-    "Sessions of agents": ("claude-code", "codex", "qwen-code"),
+    "Sessions of agents": (
+        "claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "opencode", "qwen-code",
+    ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip
 

@@ -173,6 +173,8 @@ class Dialect:
     """Whether there is anything that the tree can hold and this dialect cannot say."""
     windows: ClassVar[bool] = True
     """Whether some messages can be written and read without those around them."""
+    placed: ClassVar[bool] = False
+    """Whether its writer goes by the places of the nodes, which a tree as JSON does not have."""
     keeps_source: ClassVar[bool] = False
     """Whether what it writes holds the document that the tree was read from."""
     reads: Reads = NOTHING_READ

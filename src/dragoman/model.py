@@ -89,7 +89,8 @@ class Extras(Leaf, frozen=True):
     that are what is left of an object, so that a loss is one of its keys and not the whole of it.
     ``signature`` is what the provider signed of the node itself, a call or a text, and wants back
     with it. ``records``: the fields are lines of a stored session by their numbers, what is
-    lost of a line is one loss, and ``spelling`` has the reasons of some.
+    lost of a line is one loss, and ``spelling`` has the reasons of some; or they are what is left
+    of one message of a session.
     """
 
     dialect: str
@@ -402,6 +403,19 @@ class Params(Node, frozen=True):
         return self.ats.get(name, f"{self.at}/{name}")
 
 
+class Training(Node, frozen=True):
+    """What a record of a training set tells beside the conversation.
+
+    ``completion`` is how many of the last messages the model is trained on (None: not told).
+    ``rejected`` are messages that are worse than these: a preference pair. ``label`` tells whether
+    the completion is good, where each is judged alone.
+    """
+
+    completion: int | None = None
+    rejected: tuple[Message, ...] | None = None
+    label: bool | None = None
+
+
 class Request(Root, frozen=True):
     model: str | None
     messages: tuple[Message, ...]
@@ -410,6 +424,8 @@ class Request(Root, frozen=True):
     params: Params = Params()
     prefill: bool | None = None
     """the last message is a prefill, which the model continues"""
+    training: Training | None = None
+    """what a training set tells of it"""
 
 
 class History(Root, frozen=True):

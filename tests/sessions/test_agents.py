@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 
 import places
 from dragoman import DragomanError, Lossy, Malformed, Unsupported, convert, dialects
-from dragoman.sessions import AGENTS, find, is_reference, listed, move, references
+from dragoman.dialects._sessions import SessionFile
+from dragoman.sessions import AGENTS, data_of, find, is_reference, listed, move, references
 from dragoman.sessions.listing import MOST, first_lines
 
 CORPUS = places.CORPUS
@@ -22,8 +25,33 @@ NOW = 1_772_449_200.0
 HEADS = {
     "claude-code": ".claude/projects/-home-dev-shop/{}.jsonl",
     "codex": ".codex/sessions/2026/03/02/rollout-2026-03-02T11-00-00-{}.jsonl",
+    "copilot-cli": ".copilot/session-state/{}/events.jsonl",
+    "gemini-cli": ".gemini/tmp/shop/chats/session-2026-03-02T13-00-{}.jsonl",
     "qwen-code": ".qwen/projects/-home-dev-shop/chats/{}.jsonl",
 }
+DATABASES = {
+    "goose": ".local/share/goose/sessions/sessions.db",
+    "opencode": ".local/share/opencode/opencode.db",
+}
+TABLES = {
+    "goose": """
+        create table sessions (id text primary key, name text, description text,
+            user_set_name boolean, session_type text, working_dir text, created_at timestamp,
+            updated_at timestamp, extension_data text, provider_name text, model_config_json text);
+        create table messages (id integer primary key, message_id text, session_id text, role text,
+            content_json text, created_timestamp integer, metadata_json text);
+        """,
+    "opencode": """
+        create table session (id text primary key, project_id text, parent_id text, slug text,
+            directory text, path text, title text, agent text, version text, model text, cost real,
+            summary_additions integer, summary_deletions integer, summary_files integer,
+            time_created integer, time_updated integer);
+        create table message (id text primary key, session_id text, time_created integer,
+            data text);
+        create table part (id text primary key, message_id text, session_id text, data text);
+        """,
+}
+"""The columns of the agents' tables that matter, as these agents have them."""
 
 
 def lines_of(agent: str) -> list[Any]:
@@ -35,9 +63,71 @@ def lines_of(agent: str) -> list[Any]:
 def store(home: Path, agent: str, id: str = ID, lines: list[Any] | None = None) -> Path:
     path = home / HEADS[agent].format(id)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if agent == "gemini-cli":
+        (path.parents[1] / ".project_root").write_text("/home/dev/shop", "utf-8")
     written = lines_of(agent) if lines is None else lines
     path.write_text("".join(json.dumps(line) + "\n" for line in written), "utf-8")
     return path
+
+
+def store_rows(home: Path, agent: str) -> Path:
+    """The session of the corpus in the database of its agent."""
+    path = home / DATABASES[agent]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    doc = json.loads((CORPUS / f"session-{agent}" / f"{agent}.request.json").read_text("utf-8"))
+    db = sqlite3.connect(path)
+    db.executescript(TABLES[agent])
+    insert = {"goose": goose_rows, "opencode": opencode_rows}[agent]
+    for table, row in insert(doc):
+        marks = ", ".join("?" * len(row))
+        db.execute(f"insert into {table} ({', '.join(row)}) values ({marks})", [*row.values()])
+    db.commit()
+    db.close()
+    return path
+
+
+def goose_rows(doc: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    keys = ("id", "name", "user_set_name", "session_type", "working_dir", "provider_name")
+    times = {key: doc[key].replace("T", " ").rstrip("Z") for key in ("created_at", "updated_at")}
+    texts = {
+        "extension_data": json.dumps(doc["extension_data"]),
+        "model_config_json": json.dumps(doc["model_config"]),
+    }
+    yield "sessions", {**{key: doc[key] for key in keys}, **times, **texts, "description": ""}
+    for number, message in enumerate(doc["conversation"]):
+        yield (
+            "messages",
+            {
+                "id": number,
+                "message_id": message["id"],
+                "session_id": doc["id"],
+                "role": message["role"],
+                "content_json": json.dumps(message["content"]),
+                "created_timestamp": message["created"],
+                "metadata_json": json.dumps(message["metadata"]),
+            },
+        )
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))  # as JavaScript writes it
+
+
+def opencode_rows(doc: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    info = doc["info"]
+    row: dict[str, Any] = {"project_id": info["projectID"], "model": compact(info["model"])}
+    plain = ("id", "slug", "directory", "path", "title", "agent", "version", "cost")
+    row |= {key: info[key] for key in plain}
+    row |= {f"summary_{key}": value for key, value in info["summary"].items()}
+    yield "session", row | {f"time_{key}": value for key, value in info["time"].items()}
+    for message in doc["messages"]:
+        told = dict(message["info"])
+        ids = {"id": told.pop("id"), "session_id": told.pop("sessionID")}
+        yield "message", {**ids, "time_created": told["time"]["created"], "data": compact(told)}
+        for each in message["parts"]:
+            part = {k: v for k, v in each.items() if k not in ("id", "sessionID", "messageID")}
+            row = {"id": each["id"], "message_id": ids["id"], "session_id": ids["session_id"]}
+            yield "part", {**row, "data": compact(part)}
 
 
 @pytest.fixture
@@ -48,18 +138,30 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def test_every_agent_has_a_dialect_and_a_place() -> None:
-    assert AGENTS.keys() == HEADS.keys()
-    assert AGENTS.keys() == {name for name in dialects.names() if dialects.get(name).lines}
+    assert AGENTS.keys() == {*HEADS, *DATABASES}
+    known = {name for name in dialects.names() if isinstance(dialects.get(name), SessionFile)}
+    assert AGENTS.keys() == known
+    assert HEADS.keys() == {name for name in known if dialects.get(name).lines}
 
 
 def test_the_newest_comes_first(env: dict[str, str]) -> None:
     found = listed(env)
-    assert [session.agent for session in found] == ["qwen-code", "codex", "claude-code"]
+    assert [session.agent for session in found] == [
+        "copilot-cli", "gemini-cli", "qwen-code", "codex", "claude-code",
+    ]  # fmt: skip
     assert {session.project for session in found} == {"/home/dev/shop"}
     assert [session.words for session in found] == [
-        "Which tests fail?", "Why does the test fail?", "Which tests fail, and why?",
+        "Which tests fail?", "Which tests fail?", "Which tests fail?", "Why does the test fail?",
+        "Which tests fail, and why?",
     ]  # fmt: skip
-    assert references(found) == [f"{session.agent}:5b1a4a52" for session in found]
+    assert (
+        references(found)
+        == [
+            "copilot-cli:5b1a4a52",
+            "gemini-cli:8d1a4a52",  # its head tells, not its name
+            *(f"{session.agent}:5b1a4a52" for session in found[2:]),
+        ]
+    )
     assert listed(env, project="/home/dev") == found
     assert listed(env, project="/home/dev/sh") == []
     assert [session.agent for session in listed(env, agent="codex")] == ["codex"]
@@ -138,7 +240,9 @@ def test_a_moved_session_is_a_new_one(env: dict[str, str], source: str, target: 
 def test_what_is_said_goes_with_it(env: dict[str, str]) -> None:
     """Round the agents, and home again: nothing that somebody said is lost on the way."""
     session = find("claude-code:latest", env)
-    for number, agent in enumerate(("codex", "qwen-code", "claude-code")):
+    for number, agent in enumerate(
+        ("codex", "gemini-cli", "copilot-cli", "qwen-code", "claude-code")
+    ):
         moved = move(session, agent, env, now=NOW + number, id=NEW[:-1] + str(number))
         session = find(f"{agent}:{moved.id}", env)
     talks = [
@@ -190,3 +294,69 @@ def test_a_packed_file_is_read(env: dict[str, str]) -> None:
     found = find(f"codex:{ID}", env)
     assert found.words == "Why does the test fail?"
     assert move(found, "claude-code", env, now=NOW, id=NEW).path.exists()
+
+
+# -- databases --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", DATABASES)
+def test_a_session_of_a_database_is_what_its_agent_exports(tmp_path: Path, agent: str) -> None:
+    path = store_rows(tmp_path, agent)
+    before, env = path.read_bytes(), {"HOME": str(tmp_path)}
+    [session] = listed(env)
+    assert (session.agent, session.project) == (agent, "/home/dev/shop")
+    assert session.words == {"goose": "An older question.", "opencode": "Which tests fail?"}[agent]
+    assert session.size > 100
+    assert find(f"{agent}:{session.id[:10]}", env) == find(f"{agent}:latest", env) == session
+    exported = json.loads(data_of(session))
+    case = CORPUS / f"session-{agent}" / f"{agent}.request.json"
+    wanted = json.loads(case.read_text("utf-8"))
+    assert {key: wanted[key] for key in exported} == exported
+    assert convert(data_of(session), target=agent).document == exported
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]  # nothing was left beside it
+
+
+@pytest.mark.parametrize("target", [*HEADS, *DATABASES])
+@pytest.mark.parametrize("source", DATABASES)
+def test_a_session_of_a_database_is_moved(tmp_path: Path, source: str, target: str) -> None:
+    before = store_rows(tmp_path, source).read_bytes()
+    session = find(f"{source}:latest", {"HOME": str(tmp_path)})
+    moved = move(session, target, {"HOME": str(tmp_path)}, now=NOW, id=NEW)
+    assert session.path.read_bytes() == before
+    assert stat.S_IMODE(os.stat(moved.path).st_mode) == 0o600
+    assert convert(moved.path.read_bytes(), source=target, target="openai-chat", model="m").document
+    assert moved.command.startswith("cd /home/dev/shop && ")
+    with pytest.raises(FileExistsError):
+        move(session, target, {"HOME": str(tmp_path)}, now=NOW, id=NEW)
+
+
+def test_what_is_moved_to_a_database_is_a_file_to_import(env: dict[str, str]) -> None:
+    session = find("codex:latest", env)
+    for agent in DATABASES:
+        moved = move(session, agent, env, now=NOW, id=NEW)
+        assert moved.path.parent == Path(env["HOME"]) / ".local/share/dragoman/sessions"
+        assert f" import {moved.path} && " in moved.command
+        doc = json.loads(moved.path.read_bytes())
+        assert "/home/dev/shop" in (doc.get("working_dir"), doc.get("info", {}).get("directory"))
+
+
+def test_a_session_moved_within_opencode_has_ids_of_its_own(tmp_path: Path) -> None:
+    """opencode passes over messages whose ids it has already."""
+    store_rows(tmp_path, "opencode")
+    session = find("opencode:latest", {"HOME": str(tmp_path)})
+    moved = move(session, "opencode", {"HOME": str(tmp_path)}, now=NOW, id=NEW)
+    docs = [json.loads(data) for data in (data_of(session), moved.path.read_bytes())]
+    one, two = ([message["info"]["id"] for message in doc["messages"]] for doc in docs)
+    assert not {*one} & {*two}
+    assert [id[:16] for id in one] == [id[:16] for id in two]  # which is their order
+
+
+@pytest.mark.parametrize("agent", DATABASES)
+def test_a_file_that_is_no_database_has_no_sessions(tmp_path: Path, agent: str) -> None:
+    path = store_rows(tmp_path, agent)
+    for data in (b"", b"garbage" * 999):
+        path.write_bytes(data)
+        assert listed({"HOME": str(tmp_path)}) == []
+    with pytest.raises(Unsupported, match="no session"):
+        find(f"{agent}:latest", {"HOME": str(tmp_path)})

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeAlias, cast
 
 import click
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ..containers._documents import Put
+    from ..sessions import Session
 
 Form: TypeAlias = Literal["json", "jsonl", "lines", "stream", "container"]
 """One document, one on each line, one that is all lines, a stream, a container that is no JSON."""
@@ -49,8 +50,6 @@ LIMIT = 256 * 1024 * 1024
 """How many bytes one document, line, frame or collected stream may have, unless --max-size says."""
 ENDLESS = sys.maxsize
 MAX_SIZE = "dragoman.max_size"
-PACKED_CHUNK = 1024
-"""How much of zstd is unpacked at once: four bytes of it may stand for 128 kB."""
 # How the lines of server-sent events begin.
 EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -59,13 +58,15 @@ WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BO
 class Input:
     """One file, or standard input. ``name`` is what messages call it."""
 
-    __slots__ = ("base", "file", "name", "path", "taken")
+    __slots__ = ("base", "file", "name", "path", "session", "taken")
 
     def __init__(self, path: str, base: str | None = None) -> None:
         self.base = base
         """The folder that it was found in, if the folder was named and not the file."""
         self.file: io.RawIOBase | None = None
-        self.path = None if path == "-" else Path(session_file(path) or path)
+        self.session = session_named(path)
+        """The session that is named by its agent, as in ``codex:latest``: it is only read."""
+        self.path = None if path == "-" else Path(self.session.path if self.session else path)
         self.name = "stdin" if path == "-" else path
         self.taken = 0
         """How many bytes of the file have been read; for the progress."""
@@ -94,6 +95,10 @@ class Input:
             if sys.stdin is None:
                 raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
+        if self.session is not None and self.session.path.suffix == ".db":
+            from ..sessions import data_of
+
+            return _plain(_buffered(io.BytesIO(data_of(self.session))), self.name)
         if glob.has_magic(self.name) and not os.path.lexists(self.name):
             raise Fault("no matching file", IO_FAILED, where=self.name, hint="check the path")
         try:
@@ -229,13 +234,13 @@ class Document:
         return (*self.notes, *(replace(loss, path=self.place(loss.path)) for loss in losses))
 
 
-def session_file(path: str) -> str | None:
-    """The file of a session that is named by its agent, e.g. ``codex:latest``."""
+def session_named(path: str) -> Session | None:
+    """The session that is named by its agent, e.g. ``codex:latest``."""
     if not SESSION.fullmatch(path) or os.path.lexists(path):
         return None
     from ..sessions import find, is_reference
 
-    return str(find(path, os.environ).path) if is_reference(path) else None
+    return find(path, os.environ) if is_reference(path) else None
 
 
 def expand(paths: Iterable[str]) -> list[Input]:
@@ -486,7 +491,9 @@ def open_zstd(file: BinaryIO, mode: Literal["rb", "wb"]) -> BinaryIO:
     except ImportError:
         raise MissingExtra("zstd", "zstd") from None
     if mode == "rb":
-        return cast(BinaryIO, _Unpacked(file, zstandard.ZstdDecompressor().decompressobj))
+        from ..sessions.packed import Unpacked
+
+        return cast(BinaryIO, Unpacked(file, zstandard.ZstdDecompressor().decompressobj))
     return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file, closefd=False))
 
 
@@ -522,42 +529,6 @@ class _Counted(io.RawIOBase):
         count = self._file.readinto(buffer)
         self._input.taken += count or 0
         return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Unpacked(io.RawIOBase):
-    """Frames of zstd, unpacked; the package itself takes a file that breaks off for a whole one."""
-
-    def __init__(self, file: BinaryIO, make: Callable[[], Any]) -> None:
-        self._file, self._make = file, make
-        self._frame = make()
-        self._begun = False  # the frame has bytes, so it must have an end
-        self._packed = b""  # what comes after the bytes that are being unpacked
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready:
-            if self._frame.eof:
-                self._packed = self._frame.unused_data + self._packed
-                self._frame, self._begun = self._make(), False
-            packed = self._packed or self._file.read(CHUNK)
-            data, self._packed = packed[:PACKED_CHUNK], packed[PACKED_CHUNK:]
-            if not data:
-                if self._begun:
-                    raise EOFError("the compressed data is truncated")
-                return 0
-            self._begun = True
-            self._ready = memoryview(self._frame.decompress(data))
-        taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
-        view[: len(taken)] = taken
-        return len(taken)
 
     def close(self) -> None:
         self._file.close()

@@ -86,6 +86,8 @@ def command(files: tuple[str, ...], **settings: Any) -> int:
     inputs = expand(files)
     if any(input.path is None for input in inputs):
         raise usage("migrate needs files, not standard input")
+    if any(input.session is not None for input in inputs):
+        raise usage("migrate needs files: the session of an agent is never written over")
     return Migration(inputs, **settings).run()
 
 

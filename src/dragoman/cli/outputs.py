@@ -57,6 +57,8 @@ class Plan:
             raise usage("--in-place and --output cannot be combined")
         if in_place and any(input.path is None for input in inputs):
             raise usage("--in-place needs files, not standard input")
+        if in_place and any(input.session is not None for input in inputs):
+            raise usage("--in-place needs files: the session of an agent is never written over")
         self.inputs = inputs
         self.in_place = bool(in_place)
         self.hint = "choose another name" + (", or use --in-place" if in_place is False else "")

@@ -185,6 +185,10 @@ def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
 def lose_records(extras: Extras, at: str, log: Ledger) -> None:
     """What stands in the lines of a session beside the conversation: one loss for each line."""
     parts = set(extras.inner)
+    if not all(map(str.isdecimal, extras.fields)):  # what is left of one message
+        names = _named(extras.fields, "", {f"/{part}" for part in parts})
+        log.dropped("session.line", at, f"only {extras.dialect} knows {names}")
+        return
     for key, value in extras.fields.items():
         if key in extras.spelling:
             why = str(extras.spelling[key])

@@ -30,13 +30,14 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
-    T,
     groups_of,
     is_newer,
     linked,
+    lose_prompt,
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .anthropic_messages import AnthropicMessages, blocks, tools, turns
 
@@ -59,7 +60,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
     spec = "https://code.claude.com/docs/en/sessions"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"anthropic-messages"})
-    can = replace(AnthropicMessages.can, prefill="never")
+    can = stored(replace(AnthropicMessages.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -117,7 +118,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
         for group in groups_of(tree.messages, line_of):
             if group.message.role not in ("user", "assistant", "tool"):
-                self.omit_prompt(group.message, log)
+                lose_prompt(self, group.message, log)
                 continue
             message: Line = {
                 "role": "assistant" if group.message.role == "assistant" else "user",
@@ -188,23 +189,6 @@ class ClaudeCode(SessionFile, AnthropicMessages):
             "uuid": stamps.uuid(),
             "timestamp": stamps.time,
         }
-
-    def without_prompts(self, tree: T, log: Ledger) -> T:
-        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
-        if len(spoken) == len(tree.messages):
-            return tree
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                self.omit_prompt(message, log)
-        return replace(tree, messages=tuple(spoken))
-
-    def omit_prompt(self, message: Message, log: Ledger) -> None:
-        why = f"{self.name} stores no system prompt; the agent has its own"
-        for block in message.content:
-            log.dropped("system", block.at, why)
-        if not message.content:
-            log.dropped("system", message.at, why)
-        self.lose(message.extras, message.at, log)
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires an id, a time, a folder and a version in each line"

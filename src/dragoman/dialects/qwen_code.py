@@ -28,13 +28,13 @@ from ._sessions import (
     Rows,
     SessionFile,
     Stamps,
-    T,
     groups_of,
     is_newer,
     linked,
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .gemini import Gemini, parts, turns
 
@@ -54,7 +54,7 @@ class QwenCode(SessionFile, Gemini):
     aliases: ClassVar[tuple[str, ...]] = ()
     issuer = "google"
     kin = frozenset({"gemini"})
-    can = replace(Gemini.can, prefill="never")
+    can = stored(replace(Gemini.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -175,20 +175,6 @@ class QwenCode(SessionFile, Gemini):
             "message": turn,
         }
         return {**line, "model": model} if kind == "assistant" and model else line
-
-    def without_prompts(self, tree: T, log: Ledger) -> T:
-        spoken = [m for m in tree.messages if m.role not in ("system", "developer")]
-        if len(spoken) == len(tree.messages):
-            return tree
-        why = f"{self.name} stores no system prompt; the agent has its own"
-        for message in tree.messages:
-            if message.role in ("system", "developer"):
-                for block in message.content:
-                    log.dropped("system", block.at, why)
-                if not message.content:
-                    log.dropped("system", message.at, why)
-                self.lose(message.extras, message.at, log)
-        return replace(tree, messages=tuple(spoken))
 
     def note_made(self, log: Ledger) -> None:
         why = f"{self.name} requires an id, a time, a folder and a version in each line"

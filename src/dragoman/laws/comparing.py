@@ -35,6 +35,7 @@ from ..model import (
     Toolbox,
     ToolCall,
     ToolResult,
+    Training,
     Usage,
 )
 from .aligning import Blocks
@@ -89,6 +90,8 @@ def _node(
             elif isinstance(read, Params) and how != "new":
                 where = read.where(field)
             near = inside[:2] if how == "new" else ()  # what it would have stood in
+            if field == "model" and isinstance(read, Request) and how != "new":
+                where, near = read.params.where(field), (at,)  # a session has it inside of a line
             if field == "prefill":
                 how, near = "altered", tuple(message.at for message in read.messages[-1:])
             out.append(Change(f"{name}.{field}", how, where, near, inside, old, new))
@@ -286,6 +289,16 @@ def _uncounted(
     out.append(Change("Usage.unsaid", how, at, near, inside, old, new))
 
 
+def _rejected(
+    old: Any, read: Any, new: Any, at: str, above: tuple[str, ...], out: list[Change]
+) -> None:
+    """The worse reply of a pair."""
+    if old and new:
+        _conversation(old, read, new, at, above, out)
+    else:
+        out.append(Change("Training.rejected", how_of(old, new), at, (), above, old, new))
+
+
 _FIELDS: dict[tuple[type, str], Special] = {
     (Usage, "unsaid"): _uncounted,
     (object, "extras"): note_extras,
@@ -293,6 +306,7 @@ _FIELDS: dict[tuple[type, str], Special] = {
     (Request, "messages"): _conversation,
     (History, "messages"): _conversation,
     (Candidate, "message"): _one,
+    (Training, "rejected"): _rejected,
     (Media, "source"): _source,
     (ToolResult, "content"): _content,
     (Passage, "content"): _content,

@@ -5,14 +5,15 @@ a user types, ``claude-code:1dc1ae09`` or ``codex:latest``. ``move`` writes a se
 agent as a new file in that agent's place; the original is only read.
 
 Which folders are looked into depends on the environment as it does for the agents themselves
-(``HOME``, ``CLAUDE_CONFIG_DIR``, ``CODEX_HOME``).
+(``HOME``, ``CLAUDE_CONFIG_DIR``, ``CODEX_HOME``, ...).
 """
 
 from __future__ import annotations
 
-from .agents import AGENTS, Agent, Session, agent_of
+from .agents import Agent, Session
+from .known import AGENTS, agent_of
 from .listing import find, is_reference, listed, references
-from .moving import Moved, move
+from .moving import Moved, data_of, move
 
 __all__ = [
     "AGENTS",
@@ -20,6 +21,7 @@ __all__ = [
     "Moved",
     "Session",
     "agent_of",
+    "data_of",
     "find",
     "is_reference",
     "listed",

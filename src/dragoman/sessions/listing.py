@@ -11,11 +11,15 @@ from pathlib import Path
 from ..core.reading import UNREADABLE, decode
 from ..errors import MissingExtra, Unsupported
 from ..model import Json
-from .agents import AGENTS, Agent, Session, agent_of
+from .agents import Agent, Session
+from .databases import Stored
+from .known import AGENTS, agent_of
 from .packed import unpacked
 
-HEAD = 64 * 1024
+HEAD = 16 * 1024
 """How much of a file is read at once, of its beginning and of its end."""
+TAILS = (HEAD, 16 * HEAD)
+"""How much of its end is read until there is a time."""
 MOST = 1024 * 1024
 """How much of the beginning is read at most."""
 TIME = re.compile(rb'"timestamp" ?: ?"([0-9T:.+-]{19,32}Z?)"')
@@ -34,11 +38,19 @@ def listed(
     """
     found: list[Session] = []
     for each in AGENTS.values() if agent is None else (agent_of(agent),):
-        for path in each.files(env):
-            session = described(each, path)
-            if session is not None and (project is None or is_in(session.project, project)):
+        for session in sessions_of(each, env):
+            if project is None or is_in(session.project, project):
                 found.append(session)
     return sorted(found, key=lambda s: (-s.changed, s.agent, s.id))
+
+
+def sessions_of(agent: Agent, env: Mapping[str, str]) -> Iterator[Session]:
+    if isinstance(agent, Stored):
+        yield from agent.sessions(env)
+        return
+    for path in agent.files(env):
+        if (session := described(agent, path)) is not None:
+            yield session
 
 
 def is_in(folder: str, project: str) -> bool:
@@ -51,12 +63,12 @@ def described(agent: Agent, path: Path) -> Session | None:
     try:
         status = path.stat()
         project, words, version = agent.describe(first_lines(path))
+        project = project or agent.project_of(path)
+        id = agent.id_of(path)
         changed = last_time(path) or status.st_mtime
     except (OSError, MissingExtra):
         return None
-    return Session(
-        agent.name, agent.id_of(path), path, project, changed, status.st_size, words, version
-    )
+    return Session(agent.name, id, path, project, changed, status.st_size, words, version)
 
 
 def last_time(path: Path) -> float | None:
@@ -65,12 +77,15 @@ def last_time(path: Path) -> float | None:
         return None
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - HEAD, 0))
-        times = TIME.findall(file.read(HEAD))
-    try:
-        return datetime.fromisoformat(times[-1].decode().replace("Z", "+00:00")).timestamp()
-    except (IndexError, ValueError):
-        return None
+        for length in TAILS:
+            file.seek(max(size - length, 0))
+            data = file.read(length)
+            if (at := data.rfind(b'"timestamp"')) >= 0 and (found := TIME.match(data, at)):
+                try:
+                    return datetime.fromisoformat(found[1].decode()).timestamp()
+                except ValueError:
+                    return None
+    return None
 
 
 def first_lines(path: Path) -> Iterator[dict[str, Json]]:
@@ -100,14 +115,25 @@ def references(sessions: list[Session]) -> list[str]:
     ids: dict[str, list[str]] = {}
     for session in sessions:
         ids.setdefault(session.agent, []).append(session.id)
-    return [f"{s.agent}:{_short(s.id, ids[s.agent])}" for s in sessions]
+    short = {agent: _shortened(sorted(known)) for agent, known in ids.items()}
+    return [f"{s.agent}:{short[s.agent][s.id]}" for s in sessions]
 
 
-def _short(id: str, ids: list[str]) -> str:
-    for size in range(SHORT, len(id), 4):
-        if sum(other.startswith(id[:size]) for other in ids) == 1:
-            return id[:size]
-    return id
+def _shortened(ids: list[str]) -> dict[str, str]:
+    """The beginning of each id that no other one has; in their order, only neighbours may."""
+    out: dict[str, str] = {}
+    for before, id, after in zip(["", *ids], ids, [*ids[1:], ""], strict=False):
+        alike = max(_alike(id, before), _alike(id, after))
+        size = SHORT
+        while size <= alike:
+            size += 4
+        out[id] = id[:size]
+    return out
+
+
+def _alike(one: str, two: str) -> int:
+    """How many characters two ids begin with that are the same."""
+    return next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(two))
 
 
 def is_reference(written: str) -> bool:
@@ -122,12 +148,12 @@ def find(reference: str, env: Mapping[str, str]) -> Session:
     if found is None:
         raise Unsupported(f"{reference!r} is no session; name it as AGENT:ID or AGENT:latest")
     agent, wanted = agent_of(found[1]), found[2]
-    paths = sorted(agent.files(env))
-    if wanted != LATEST:
-        paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
-        exact = [path for path in paths if agent.id_of(path) == wanted]
-        paths = exact[:1] or paths
-    sessions = [session for path in paths if (session := described(agent, path)) is not None]
+    if isinstance(agent, Stored):
+        known = list(agent.sessions(env))
+        sessions = known if wanted == LATEST else [s for s in known if s.id.startswith(wanted)]
+        sessions = [s for s in sessions if s.id == wanted] or sessions
+    else:
+        sessions = found_in(agent, sorted(agent.files(env)), wanted)
     if wanted == LATEST:
         sessions = sorted(sessions, key=lambda session: session.changed)[-1:]
     if not sessions:
@@ -137,3 +163,12 @@ def find(reference: str, env: Mapping[str, str]) -> Session:
         ids = ", ".join(session.id for session in sessions[:4])
         raise Unsupported(f"{wanted!r} begins the ids of {len(sessions)} sessions: {ids}")
     return sessions[0]
+
+
+def found_in(agent: Agent, paths: list[Path], wanted: str) -> list[Session]:
+    """The sessions of files whose ids begin so, or the one that has this id."""
+    if wanted != LATEST:
+        paths = [path for path in paths if agent.id_of(path).startswith(wanted)]
+        exact = [path for path in paths if agent.id_of(path) == wanted]
+        paths = exact[:1] or paths
+    return [session for path in paths if (session := described(agent, path)) is not None]

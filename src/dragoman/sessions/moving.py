@@ -13,7 +13,9 @@ from ..convert import convert
 from ..core.lines import join
 from ..errors import Malformed, Unsupported
 from ..ledger import Loss
-from .agents import Session, agent_of
+from .agents import Session
+from .databases import Stored
+from .known import agent_of
 from .packed import unpacked
 
 LIMIT = 1024 * 1024 * 1024
@@ -53,24 +55,28 @@ def move(
     if not folder:
         raise Unsupported("the session does not tell its folder: name one with --project")
     folder = os.path.abspath(folder)
-    id = str(uuid.uuid4()) if id is None else id
+    new = str(uuid.uuid4()) if id is None else id
     result = convert(
         data_of(session),
         source=session.agent,
         target=agent.name,
         fail_on=fail_on,
         now=now,
-        ids=ids_below(id),
+        ids=ids_below(new),
         limit=LIMIT,
     )
+    id = agent.id_for(new)
     path = agent.place(env, id, folder, now)
-    lines = agent.fit(result.document, id, folder)
-    if not lines:
+    fitted = agent.fit(result.document, id, folder)
+    if not fitted:
         raise Malformed("the session has no message")
-    data = join(lines)
+    data = join(fitted)
     if not dry_run:
+        markers = [*agent.markers(path, folder)]
         write_new(path, data)
-    return Moved(path, id, agent.resume(id, folder), result.losses, len(data))
+        for marker, said in markers:
+            write_new(marker, said)
+    return Moved(path, id, agent.resume(id, folder, path), result.losses, len(data))
 
 
 def ids_below(id: str) -> Callable[[str], str]:
@@ -89,7 +95,10 @@ def ids_below(id: str) -> Callable[[str], str]:
 
 
 def data_of(session: Session) -> bytes:
-    """The whole file of a session."""
+    """The whole of a session: its file, or what its agent would export."""
+    agent = agent_of(session.agent)
+    if isinstance(agent, Stored):
+        return agent.load(session)
     with session.path.open("rb") as file:
         source = unpacked(file) if session.path.suffix == ".zst" else file
         data = source.read(LIMIT + 1)
