@@ -72,4 +72,5 @@ def test_each_node_says_where_it_stood(dialect: str) -> None:
             ):
                 continue
             assert node.at, (node, document)
-            assert stands_at(document, node.at), (node, document)
+            where = dialects.get(dialect).locate(document, node.at)
+            assert stands_at(document, where), (node, document)
