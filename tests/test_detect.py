@@ -47,6 +47,8 @@ KNOWN: list[tuple[str, str, Any]] = [
     ("perplexity", "request", ASKED | {"search_recency_filter": "week"}),
     ("perplexity", "response", SAID | {"search_results": [{"title": "a", "url": "https://a.b"}]}),
     ("sambanova", "response", SAID | {"usage": {"completion_tokens_after_first_per_sec": 1.5}}),
+    ("huggingface", "request", ASKED | {"model": "openai/gpt-oss-120b:fastest"}),
+    ("litellm", "request", ASKED | {"drop_params": True}),
     ("databricks", "request", ASKED | {"model": "databricks-claude-sonnet-4-5"}),
     ("databricks", "error", {"error_code": "BAD_REQUEST", "message": "no"}),
     ("watsonx", "request", {"model_id": "m", "project_id": "p", "messages": HI}),
@@ -118,6 +120,9 @@ KNOWN: list[tuple[str, str, Any]] = [
     (GEMMA, "response", {"text": "<start_function_call>call:f{}<end_function_call>"}),
     (TEACHING, "request", {"text": "<start_of_turn>user\nHi\n<end_of_turn>\n<start_of_turn>model\n"
                            "/* So. */\n<start_function_call>\ncall:f{}\n"}),
+    ("sharegpt", "request", {"conversations": [{"from": "human", "value": "Hi"}]}),
+    ("alpaca", "request", {"instruction": "Add.", "input": "1 2", "output": "3"}),
+    ("chatml", "request", {"text": "<|im_start|>user\nHi<|im_end|>\n"}),
     # variants, each by marks of its own
     ("deepseek", "request", ASKED | {"model": "deepseek-chat"}),
     ("deepseek", "response", SAID | {"usage": {"prompt_cache_hit_tokens": 0}}),
@@ -176,6 +181,8 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         [],
         {},
         [[]],
+        {"conversations": [{"who": "human", "value": "Hi"}]},
+        {"instruction": "Add.", "input": "1 2", "result": "3"},
         {"text": "Hello"},
         {"prompt": "Hello", "completion": "Hi"},
         {"message": "The provided model identifier is invalid."},

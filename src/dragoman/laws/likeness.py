@@ -48,7 +48,7 @@ def unlike(
     pairs: list[tuple[int | None, int | None]], old: Sequence[Any], new: Sequence[Any],
     keys: tuple[list[str], list[str]], alike: Callable[[Any, Any], float],
 ) -> list[tuple[int | None, int | None]]:  # fmt: skip
-    """The pairs without those that are a little alike, and of which one stands elsewhere as it was."""
+    """The pairs without those that are a little alike where one stands elsewhere as it was."""
     gone = {keys[0][i] for i, j in pairs if i is not None and j is None}
     come = {keys[1][j] for i, j in pairs if i is None and j is not None}
     out: list[tuple[int | None, int | None]] = []
