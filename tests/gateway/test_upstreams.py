@@ -136,8 +136,20 @@ def test_keys_of_files_headers_and_fields(tmp_path: Path, path: str) -> None:
     headers, body = server.asked[-1]
     assert headers["x-api-key"] == "key-in-a-file"
     assert (headers["x-team"], headers["anthropic-beta"]) == ("t", "b")
-    if path == DOORS["converted"]:
-        assert body["service_tier"] == "auto"
+    assert body["service_tier"] == "auto"
+    assert body["messages"] == ASKED["messages"]
+
+
+def test_a_normalized_upstream_gets_messages_with_their_types() -> None:
+    """From clients of its own dialect as well: llama-server knows messages of Responses by them."""
+    response = {"id": "r", "object": "response", "status": "completed", "model": "m", "output": []}
+    server = Server((200, response, {}))
+    asked = {"model": "m", "input": [{"role": "user", "content": "Hi"}], "unknown": [1]}
+    with before(server, dialect="openai-responses", normalize=True) as url:
+        assert post(url, "/v1/responses", json.dumps(asked).encode()).status == 200
+    sent = server.asked[-1][1]
+    assert sent["input"] == [{"type": "message", "role": "user", "content": "Hi"}]
+    assert sent["unknown"] == [1]
 
 
 # -- retries ----------------------------------------------------------------------------------
@@ -278,6 +290,27 @@ def test_no_more_at_once_than_an_upstream_may_be_sent() -> None:
             replies = asyncio.run(all_of_them())
     assert all(reply.startswith(b"HTTP/1.1 200") for reply in replies)
     assert most == 2
+
+
+def test_who_waits_for_a_place_hears_that_the_stream_is_alive() -> None:
+    server = Server((200, None, {}))
+    config = {"limits": Limits(keep_alive=0.05)}
+    with before(server, concurrency=1, config=config) as url:
+        body = json.dumps({**ASKED, "stream": True}).encode()
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n" % len(body)
+        with ExitStack() as stack:
+            at = ("127.0.0.1", int(urlsplit(url).port or 0))
+            first, second = (
+                stack.enter_context(socket.create_connection(at, timeout=20)) for _ in range(2)
+            )
+            first.sendall(head + body)
+            assert server.heard.wait(20)
+            second.sendall(head + body)
+            heard = b""
+            while b"event: ping" not in heard:
+                heard += second.recv(2**16)
+            assert heard.startswith(b"HTTP/1.1 200")
+    assert len(server.asked) == 1
 
 
 def test_no_more_at_once_than_a_client_may_ask() -> None:
