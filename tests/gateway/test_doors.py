@@ -48,7 +48,7 @@ doors = pytest.mark.parametrize("door", list(MORE))
 
 @pytest.fixture(scope="module", params=UPSTREAMS)
 def behind(request: pytest.FixtureRequest) -> Iterator[Behind]:
-    with chain(request.param, *REPLIES, limits=Limits(keep_alive=0.03)) as (url, model):
+    with chain(request.param, *REPLIES) as (url, model):
         yield request.param, url, model
 
 
