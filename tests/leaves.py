@@ -99,6 +99,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "code status",
         "effort reasoning_effort thinkingLevel think thinking reasoning level",
         "verbosity",
+        "label kto_tag",
     )
 )
 
