@@ -101,7 +101,8 @@ def _vias() -> dict[str, str]:
     for path in sorted((SHARED / "corpus").glob("openai-*.jsonl")):
         for line in path.read_bytes().splitlines():
             entry = json.loads(line)
-            found[entry["id"]] = entry.get("via") or ""
+            by_databricks = str(entry.get("endpoint")).startswith("/serving-endpoints/")
+            found[entry["id"]] = "databricks" if by_databricks else entry.get("via") or ""
     return found
 
 

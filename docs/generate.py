@@ -67,11 +67,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Frameworks": (
         "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands", "openai-agents",
+        "google-adk", "litellm", "semantic-kernel",
     ),
     "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": (
-        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+        "claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "opencode", "qwen-code",
     ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip

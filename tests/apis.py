@@ -193,6 +193,18 @@ APIS: dict[str, Api] = {
         key_variable="SAMBANOVA_API_KEY",
         host="https://api.sambanova.ai",
     ),
+    "github-models": Api(
+        "/inference",
+        "/inference/chat/completions",
+        key_variable="GITHUB_TOKEN",
+        host="https://models.github.ai",
+    ),
+    "huggingface": CHAT._replace(key_variable="HF_TOKEN", host="https://router.huggingface.co"),
+    "litellm": CHAT._replace(
+        url_variable="LITELLM_PROXY_API_BASE",
+        key_variable="LITELLM_PROXY_API_KEY",
+        host="http://127.0.0.1:4000",
+    ),
     "databricks": Api(
         "",
         "/serving-endpoints/chat/completions",

@@ -58,7 +58,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
     for written in (
         # what somebody says, in whatever box
         "text content parts input output instruction instructions system thinking reasoning "
-        "reasoning_content arguments args result response value refusal output_text summary prompt message reason "
+        "reasoning_content arguments args result response value refusal output_text summary prompt "
+        "message reason "
         "tool_plan blocks systemInstruction transcript detail error parameters",
         "max_tokens max_completion_tokens max_output_tokens maxOutputTokens maxTokens num_predict "
         "n_predict max_new_tokens",
@@ -99,7 +100,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "code status",
         "effort reasoning_effort thinkingLevel think thinking reasoning level",
         "verbosity",
-        "label kto_tag",
+        "kto_tag label",
     )
 )
 
@@ -232,6 +233,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("isError", True): (
         *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
     ),
+    ("success", False): (
+        *("error", "error-text", "error-json", "is_error", "isError", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
@@ -286,6 +290,7 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
+    | {"content_type"}  # Semantic Kernel's
 )
 
 # Values that say no more than their absence does, by key.
@@ -311,6 +316,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "example": (False,),
     "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
+    "author": ("agent",),  # an agent of the ADK whose name is not known
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
@@ -320,6 +326,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     ),
     "is_error": (False,),
     "isError": (False,),
+    "success": (True,),
     "status": ("success", "completed", "complete", "done", "UNKNOWN"),  # gRPC's word for none
     "n": (1,),
     "candidateCount": (1,),
@@ -403,7 +410,7 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
-        "tool_result.error": "is_error isError status error outcome",
+        "tool_result.error": "is_error isError status error outcome success",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
@@ -507,6 +514,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
         value = readable(once(repeated(called_once(beside(addressed(value))))))
+        value = named_once(value)
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -522,6 +530,14 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def named_once(item: dict[str, Any]) -> dict[str, Any]:
+    """A function of Semantic Kernel without the parts of its name: it is there as a whole."""
+    parts = [item.get(key) for key in ("plugin_name", "function_name") if item.get(key)]
+    if not parts or item.get("name") != "-".join(map(str, parts)):
+        return item
+    return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
 def told_in(value: Any, path: Path) -> Iterator[Leaf]:

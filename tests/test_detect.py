@@ -47,6 +47,8 @@ KNOWN: list[tuple[str, str, Any]] = [
     ("perplexity", "request", ASKED | {"search_recency_filter": "week"}),
     ("perplexity", "response", SAID | {"search_results": [{"title": "a", "url": "https://a.b"}]}),
     ("sambanova", "response", SAID | {"usage": {"completion_tokens_after_first_per_sec": 1.5}}),
+    ("huggingface", "request", ASKED | {"model": "openai/gpt-oss-120b:fastest"}),
+    ("litellm", "request", ASKED | {"drop_params": True}),
     ("databricks", "request", ASKED | {"model": "databricks-claude-sonnet-4-5"}),
     ("databricks", "error", {"error_code": "BAD_REQUEST", "message": "no"}),
     ("watsonx", "request", {"model_id": "m", "project_id": "p", "messages": HI}),

@@ -635,7 +635,7 @@ def test_a_job_that_was_killed_anywhere_goes_on_and_ends_the_same(
         assert not Path("out/manifest.json").exists()
     assert seen
     assert everything("out") == everything("whole")
-    assert not Path("out/.dragoman").exists()
+    assert not Path("out/.dragoman-job").exists()
 
 
 def test_a_resumed_job_takes_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -760,6 +760,31 @@ def test_hostile_records_are_rejected() -> None:
     assert done.manifest["records"]["written"] == 1
     assert [r["line"] for r in rejects()] == list(range(1, 9))
     assert not {r["code"] for r in rejects()} & {"bug", "damaged"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_chat_template_is_a_target_and_another_template_is_another_job(workers: int) -> None:
+    template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    write("chat.jinja", template.encode())
+    write("a.jsonl", lines(chat(i) for i in range(3)))
+    done = run("a.jsonl", to="template:chat.jinja", workers=workers)
+    assert texts()[1] == "<user>Say 1<assistant>It is 1."
+    assert done.manifest["files"].keys() == {"chat.jinja"}
+    write("chat.jinja", template.replace("<", "[").encode())
+    with pytest.raises(Unsupported, match="of another job"):
+        run("a.jsonl", to="template:chat.jinja")
+
+
+def test_a_recipe_and_a_manifest_of_somebody_else_stay() -> None:
+    write("a.jsonl", lines([chat(1)]))
+    write("out.recipe.toml", b"mine")
+    write("two.manifest.json", b"[mine]")
+    for out in ("out.jsonl", "two.jsonl"):
+        with pytest.raises(Unsupported, match="there already"):
+            run("a.jsonl", out=out)
+    assert Path("out.recipe.toml").read_bytes() == b"mine"
+    assert Path("two.manifest.json").read_bytes() == b"[mine]"
+    assert not Path("out.jsonl").exists()
 
 
 def test_two_processes_do_not_write_one_output() -> None:

@@ -1,7 +1,7 @@
 """A job: from the files that are named to the shards, the manifest, the rejects and the report.
 
-What a job needs while it runs lies in a folder beside what it writes (``.dragoman``, or
-``NAME.dragoman`` where one file is written), and is removed at its end:
+What a job needs while it runs lies in a folder beside what it writes (``.dragoman-job``, or
+``NAME.dragoman-job`` where one file is written), and is removed at its end:
 
     job.json       what job this is: options, inputs with sizes and dates, version
     0000012.jsonl  the lines of chunk 12; 0000012.note, when they are whole
@@ -47,7 +47,7 @@ from .selecting import Selection, Shard
 FORMS = {
     suffix: shards.Form(suffix) for suffix in (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 }
-WORK = ".dragoman"
+WORK = ".dragoman-job"
 ENOUGH = 2 * 1024 * 1024
 """For so many bytes it is worth while to start another process."""
 
@@ -160,10 +160,12 @@ class Job:
         late = self.layout.form.is_table
         self.selection = Selection(options, single=self.layout.single, late=late)
         self.plan = Plan(encoded(options), tuple(self.inputs), str(self.work), self.layout.form)
+        self.files = {path: digest(Path(path).read_bytes()) for path in options.files()}
         self.job = encode({
             "version": __version__,
             "form": self.layout.form.suffix,
             "options": msgspec.to_builtins(options),
+            "files": self.files,
             "inputs": msgspec.to_builtins(self.inputs),
         })  # fmt: skip
 
@@ -210,15 +212,23 @@ class Job:
         manifest = self.layout.manifest
         if self.run.overwrite or self.work.exists() or not manifest.exists():
             return None
-        written = msgspec.json.decode(manifest.read_bytes())
-        if not isinstance(written, dict) or written.get("job") != digest(self.job):
+        written = self.written()
+        if written.get("job") != digest(self.job):
             hint = "--overwrite replaces it"
             raise Unsupported(f"{manifest} is there already, of another job; {hint}")
-        shards = [self.layout.folder / shard["path"] for shard in written["shards"]]
-        if not all(shard.exists() for shard in shards):
+        places = [self.layout.folder / shard["path"] for shard in written["shards"]]
+        if not all(place.exists() for place in places):
             self.discard()
             return None
         return Finished(written, self.layout.folder, self.layout.files, again=True)
+
+    def written(self) -> dict[str, Any]:
+        """The manifest that is there; empty where it is none of ours."""
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            found = msgspec.json.decode(self.layout.manifest.read_bytes())
+            if isinstance(found, dict) and isinstance(found.get("shards"), list) and "job" in found:
+                return found
+        return {}
 
     def prepare(self) -> None:
         """The folder of the job: a new one, or that of the run that was killed."""
@@ -264,19 +274,20 @@ class Job:
         if self.run.overwrite:
             return
         layout = self.layout
-        if layout.single and layout.output.exists():
-            raise Unsupported(f"{layout.output} is there already; --overwrite replaces it")
+        for path in (layout.output, *layout.files.values()) if layout.single else ():
+            if path.exists():
+                raise Unsupported(f"{path} is there already; --overwrite replaces it")
         if not layout.single and layout.folder.is_dir() and any(layout.folder.iterdir()):
             raise Unsupported(f"{layout.folder} is not empty; --overwrite writes into it")
 
     def discard(self) -> None:
         """Away with what an earlier job has left: what its manifest names, and no more."""
         shutil.rmtree(self.work, ignore_errors=True)
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, msgspec.MsgspecError):
-            written = msgspec.json.decode(self.layout.manifest.read_bytes())
-            for shard in written["shards"]:
-                if Path(shard["path"]).name == shard["path"]:
-                    (self.layout.folder / shard["path"]).unlink(missing_ok=True)
+        if not (written := self.written()):
+            return
+        for name in (str(shard.get("path")) for shard in written["shards"]):
+            if Path(name).name == name:
+                (self.layout.folder / name).unlink(missing_ok=True)
         for path in self.layout.files.values():
             path.unlink(missing_ok=True)
 
@@ -397,6 +408,7 @@ class Job:
             "job": digest(self.job),
             "versions": versions(self.options, self.layout.form),
             "options": self.options.told(),
+            "files": self.files,
             "inputs": [
                 {"path": input.path, "bytes": input.size, "sha256": hash, "records": count}
                 for input, hash, count in zip(self.inputs, hashes, self.counts(), strict=True)

@@ -29,7 +29,7 @@ CHUNK = 4 * 1024 * 1024
 """About how many bytes of the inputs are worked on at once."""
 SHARD = 256 * 1024 * 1024
 LIMIT = 256 * 1024 * 1024
-FORMATS = ("jsonl", "parquet")
+TEMPLATE = "template:"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -114,6 +114,12 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         if "request" not in writer_of(self.target).facets():
             raise Unsupported(f"{self.target} has no form for a conversation")
 
+    def files(self) -> tuple[str, ...]:
+        """The files that it names: what is in them decides as well."""
+        template = self.target.removeprefix(TEMPLATE).partition("?")[0]
+        names = (self.tokenizer, template if self.target.startswith(TEMPLATE) else None)
+        return tuple(name for name in names if name is not None)
+
     def told(self) -> dict[str, Any]:
         """The options for a manifest: patterns, which may spell a secret, by their digests."""
         values: dict[str, Any] = msgspec.to_builtins(self)
@@ -139,7 +145,7 @@ def require(holds: bool, what: str) -> None:
 
 def writer_of(name: str) -> Dialect:
     """A dialect by its name; a chat template is read again in every process."""
-    if name.startswith("template:"):
+    if name.startswith(TEMPLATE):
         from ..templates import load
 
         load(name)

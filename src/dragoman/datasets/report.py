@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
-from .plots import Part, bars, histogram, text
+from .plots import Part, bars, histogram, spelled, text
 
 KINDS = ("dropped", "approximated", "invented", "moved", "renamed")
 TOOLS = 20
@@ -54,10 +54,19 @@ def tiles(manifest: dict[str, Any]) -> str:
         ("losses", sum(loss["times"] for loss in manifest["losses"]), ""),
     ]
     made = (
-        f'<div class="tile {kind}"><b>{count:,}</b><span>{name}</span></div>'
+        f'<div class="tile {kind}" title="{count:,}"><b>{brief(count)}</b><span>{name}</span></div>'
         for name, count, kind in shown
     )
     return f'<div class="tiles">{"".join(made)}</div>'
+
+
+def brief(number: int) -> str:
+    """A number in few characters.
+
+    >>> brief(87736), brief(1330669)
+    ('87,736', '1.3M')
+    """
+    return f"{number:,}" if number < 10**6 else spelled(number)
 
 
 def cards(manifest: dict[str, Any]) -> Iterable[str]:
