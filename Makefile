@@ -5,10 +5,12 @@ BIN := $(VENV)/bin
 PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
 LOCK := requirements-dev.lock
+JUDGES := requirements-judges.lock
 NODE := tests/node/node_modules/.ready
+WEB := web/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all redis agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures workbench-picture accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,9 +26,10 @@ $(PRODUCT): pyproject.toml
 
 # What its tests need: the vendors' SDKs and the tools of a developer.
 # The lock file names each version and its hashes; the product itself is installed from here.
-$(READY): $(PRODUCT) $(LOCK)
+$(READY): $(PRODUCT) $(LOCK) $(JUDGES)
 	@echo "setting up what the tests need ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(JUDGES)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -52,7 +55,20 @@ test: $(READY)  ## the tests before a commit, two minutes without node; D=<diale
 redis:  ## install the Redis server that some tests start
 	@command -v redis-server >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
 
-test-all: $(READY) $(NODE) redis  ## all tests, those that need node and Redis too
+chromium:  ## install the browser in which the workbench is tried
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
+$(WEB): web/package-lock.json
+	@npm ci --prefix web --silent --no-audit --no-fund && touch $@
+
+web: $(WEB)  ## build the workbench's page into src/dragoman/workbench/static
+	@cd web && npx --no tsc && node build.mjs ../src/dragoman/workbench/static
+
+web-check: $(WEB)  ## do the sources of the page give the files that are committed?
+	@cd web && npx --no tsc && rm -rf build && node build.mjs build >/dev/null
+	@diff -r web/build src/dragoman/workbench/static && rm -rf web/build || { echo "the page is not what its sources give: make web"; exit 1; }
+
+test-all: $(READY) $(NODE) $(WEB) redis chromium  ## all tests, those that need node, Redis and a browser too
 	@CI=1 $(BIN)/python -m pytest -n auto
 
 # Those that need no SDK of a vendor: these need newer packages than the product does.
@@ -73,6 +89,8 @@ lock:  ## write requirements-dev.lock anew: the newest versions, for Python 3.11
 	@test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-header --no-annotate --quiet --output-file $(LOCK)
+	@.venv-lock/bin/uv pip compile --group judges --no-deps --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-annotate --quiet --output-file $(JUDGES)
 
 sbom: $(READY)  ## print what the product is made of, as a CycloneDX document
 	@$(BIN)/python tools/sbom.py
@@ -103,7 +121,7 @@ fuzz:  ## documents and streams changed at random: make fuzz [MINUTES=10]; led b
 fuzz-check: $(READY)  ## so many of them, the same in every run
 	@$(BIN)/python -m fuzz --runs $(FUZZED) --lenient --no-store
 
-check: test-all conformance fuzz-check format lint types docs-check site sbom-check  ## everything a reviewer will ask for
+check: test-all web-check conformance fuzz-check format lint types docs-check site sbom-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
 	@$(BIN)/ruff format --check .
@@ -127,6 +145,9 @@ site: $(READY)  ## build the documentation as a site, into site/; dead links are
 
 pictures: $(READY)  ## draw what the commands print, for the README
 	@$(BIN)/python docs/pictures.py
+
+workbench-picture: $(READY) chromium  ## take the picture of the workbench for the README
+	@$(BIN)/python tools/workbench_picture.py
 
 # FROM=losses: the transcripts alone, while the whole files stay.
 accept: $(READY)  ## write the corpus files that a conversion now gives: make accept [CASE=<name>] [FROM=<dialect>|losses TO=<dialects>]
@@ -152,6 +173,7 @@ bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.streams
 	@$(BIN)/python -m benchmarks.carry
 	@$(BIN)/python -m benchmarks.cli
+	@$(BIN)/python -m benchmarks.dataset
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
@@ -159,4 +181,4 @@ bench-peers: $(READY)  ## the same, beside other converters, in an environment o
 	@.venv-peers/bin/python -m benchmarks.peers
 
 clean:  ## remove what can be made again
-	@rm -rf $(VENV) .venv-peers .venv-fuzz .venv-lowest .venv-lock .venv-audit tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site
+	@rm -rf $(VENV) .venv-peers .venv-fuzz .venv-lowest .venv-lock .venv-audit tests/node/node_modules web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

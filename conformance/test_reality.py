@@ -58,6 +58,8 @@ def test_the_way_home_after_edits(dialect: str) -> None:
         for place, target in enumerate(TURNS):
             if (number + place) % STEP or target == dialect:
                 continue
+            if not testing.speaks(target, "request"):
+                continue
             broken = laws.comes_home_edited(record, target)
             if not laws.tally("3 comes home edited", f"{dialect} > {target}", not broken):
                 failures.append((f"{record.name} > {target}", broken[0]))

@@ -63,8 +63,8 @@ def case_of(dice: Dice) -> Case:
 
 @cache
 def targets(facet: str) -> list[str]:
-    """The dialects that write a facet."""
-    return [name for name, _ in seeds.FACES if speaks(name, facet)]
+    """The dialects that write a facet, each once: one with few facets is tried as often."""
+    return list(dict.fromkeys(name for name, _ in seeds.FACES if speaks(name, facet)))
 
 
 def signature(oracle: str, problem: BaseException) -> str:

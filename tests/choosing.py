@@ -26,6 +26,19 @@ LEAST = 4
 """So many items are kept of each dialect, as a parameter or as the dialect of a document."""
 LESS = 6
 """A property is tried with one example in so many."""
+SCARCE = 40
+"""So many items are kept of a function whose items take a while."""
+DEAR = frozenset(
+    (
+        "test_lowering.py::test_what_is_declared_is_what_is_written",
+        "test_session.py::test_every_conversation_of_the_corpus",
+        "test_session.py::test_an_agent_at_work",
+        "test_streams.py::test_an_error_never_ends_up_inside_of_a_frame",
+        "test_corpus.py::test_malformed_or_answer",
+        "test_splicing.py::test_the_streams_of_the_corpus",
+    )
+)
+"""Functions with many items that take more than 0.02 s each."""
 OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""
 GREAT = frozenset({"anthropic-messages", "gemini", "openai-chat", "openai-responses"})
@@ -69,6 +82,7 @@ COSTLY = frozenset(
         "test_rules_hold.py::test_sessions",
         "test_rules_hold.py::test_sessions_of_others",
         "test_sdk_streams.py::test_no_client_takes_a_cut_stream_for_a_whole_one",
+        "test_splicing.py::test_streams_that_nobody_sent",
         "test_strangers.py::test_a_strange_key_comes_back_or_is_reported",
         "test_strangers.py::test_a_strange_key_of_an_event_passes_or_is_reported",
     )
@@ -79,7 +93,9 @@ SLOW = frozenset(
         "test_cli.py::test_a_packed_file_that_breaks_off_is_damaged",
         "test_cli.py::test_many_lines_are_never_in_memory_together",
         "test_hostile_streams.py::test_memory_is_flat",
+        "test_jobs.py::test_a_job_that_was_killed_anywhere_goes_on_and_ends_the_same",
         "test_provider_streams.py::test_a_provider_that_nobody_holds_lives_as_long_as_its_stream",
+        "test_ray.py::test_ray_writes_the_same_files",
     )
 )
 """Functions that take seconds for one item and look at memory and time: for the whole run alone."""
@@ -91,7 +107,11 @@ chosen: dict[str, Any] = {"quick": False, "dialect": None}
 def sampled(name: str, ids: list[str], most: int | None = None) -> list[int]:
     """The places of the items to keep, of all that a function has."""
     count = len(ids)
-    usual = FEW if own(name) in COSTLY else ALL + max(count - ALL, 0) // PART
+    usual = ALL + max(count - ALL, 0) // PART
+    if own(name) in COSTLY:
+        usual = FEW
+    elif own(name) in DEAR:
+        usual = SCARCE
     kept = min(count, most or usual)
     return list(range(count)) if kept == count else sorted(ranked(name, ids)[:kept])
 
@@ -110,7 +130,7 @@ def ranked(name: str, ids: list[str]) -> list[int]:
 def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[int]:
     """The sample, and of each dialect in each role so many that none is left out."""
     found = set(sampled(name, ids))
-    if len(found) == len(ids) or own(name) in COSTLY:
+    if len(found) == len(ids) or own(name) in COSTLY | DEAR:
         return sorted(found)
     known = set(dialects.names())
     seen: Counter[tuple[str, str]] = Counter()

@@ -37,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "node: needs node and the packages of tests/node")
     config.addinivalue_line("markers", "redis: needs redis-server")
+    config.addinivalue_line("markers", "browser: needs Chromium and the packages of web")
     config.addinivalue_line("markers", "everywhere: tries its document with every dialect")
     choosing.chosen["quick"] = config.getoption("quick")
     name = config.getoption("dialect")
@@ -83,10 +84,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+NEEDS = ("browser", "node", "redis")
+"""Marks of tests that need other programs; they run where everything does."""
+
+
 def runs(item: pytest.Item) -> bool:
     name = item.nodeid.partition("[")[0]
     dialect = choosing.chosen["dialect"]
-    if name in left_out or any(item.get_closest_marker(need) for need in ("node", "redis")):
+    if name in left_out or any(item.get_closest_marker(need) for need in NEEDS):
         return False
     if dialect is not None:
         return "[" in item.nodeid or choosing.is_own(item.path.name)

@@ -76,7 +76,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID response_id "
         "responseId",
-        "model modelId modelVersion model_name",
+        "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
         "ttl",
@@ -100,6 +100,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "code status",
         "effort reasoning_effort thinkingLevel think thinking reasoning level",
         "verbosity",
+        "kto_tag label",
     )
 )
 
@@ -108,27 +109,31 @@ WORDS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # who speaks; results are a turn of the user here, and of a tool or a function there
-        "assistant model ai CHATBOT",
-        "user human tool function",
+        "assistant model ai CHATBOT gpt function_call",
+        "user human tool function observation",
         "system developer",
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
-        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
+        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
+        "requires_action endTurn toolUse stopSequence",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
-        "model_context_window_exceeded pause_turn model_length",
+        "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand
-        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response",
-        "interrupted cancelled in_progress length max_tokens unfinished abort",
+        "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
+        "toolUse",
+        "interrupted cancelled in_progress requires_continuation budget_exceeded length max_tokens "
+        "unfinished abort time_limit incomplete max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
-        "incomplete",
+        "incomplete sensitive",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
         "none NONE",
+        "auto summarized", "none omitted",  # of reasoning, whether it is shown
         "message.output_text.logprobs logprobs top_logprobs responseLogprobs",
         # how a medium is typed
         "png image/png",
@@ -150,7 +155,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # how hard to think, and that thinking is on
         "enabled on adaptive true",
         "disabled off none",
-        "ephemeral default explicit",
+        "ephemeral default explicit cache-point",
         "application/json json_object json json_schema schema format",
         "nullable null",
         "definitions $defs",
@@ -166,18 +171,25 @@ WORDS: tuple[frozenset[str], ...] = tuple(
 FAILED: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
+        "-32600 -32602 "
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
-        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
-        "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
-        "invalid_authentication_error",
-        "403 permission_error PERMISSION_DENIED AccessDeniedException",
-        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
+        "invalid_request_entity invalid_argument failed_precondition out_of_range",
+        "401 authentication_error UNAUTHENTICATED unauthenticated UnrecognizedClientException "
+        "invalid_authentication_error authentication_token_not_valid",
+        "-1 403 permission_error PERMISSION_DENIED permission_denied AccessDeniedException "
+        "authorization_rejected",
+        "-32601 404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
-        "rate_limited",
-        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
-        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
-        "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
+        "rate_limited rate_limit_reached_requests too_many_requests resource_exhausted",
+        "-32603 "
+        "500 502 api_error INTERNAL internal unknown data_loss unimplemented "
+        "InternalServerException server_error internal_server_error downstream_request_failed",
+        "503 529 overloaded_error UNAVAILABLE unavailable ServiceUnavailableException "
+        "service_unavailable",
+        "504 timeout_error DEADLINE_EXCEEDED gateway_timeout deadline_exceeded "
+        "ModelTimeoutException",
     )
 )
 
@@ -214,25 +226,37 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
-    ("is_error", True): ("error", "error-text", "error-json"),
-    ("outcome", "failed"): ("error", "error-text", "error-json", "is_error", "isError"),
-    ("isError", True): ("error", "error-text", "error-json", "is_error"),
-    ("success", False): ("error", "error-text", "error-json", "is_error", "isError"),
+    ("is_error", True): ("error", "error-text", "error-json", "failed", "output-error"),
+    ("outcome", "failed"): (
+        *("error", "error-text", "error-json", "is_error", "isError", "output-error"),
+    ),
+    ("isError", True): (
+        *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
+    ),
+    ("success", False): (
+        *("error", "error-text", "error-json", "is_error", "isError", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
     ("strict", True): ("strict_tools",),
-    ("status", "error"): ("isError", "is_error"),
+    ("status", "error"): ("isError", "is_error", "output-error"),
     # all documents may be cited; and whether a model reasons
     ("enabled", True): ("documents", "document", "citable", *ON),
     ("enabled", False): OFF,
-    ("enable_thinking", True): ON,
+    ("enable_thinking", True): (
+        *(*ON, "thinkingBudget", "thinking_token_budget", "reasoning_budget_tokens"),
+    ),
     ("enable_thinking", False): OFF,
     ("disable_reasoning", True): OFF,
     ("nullable", True): ("null",),
-    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
+    # Together asks for a number of them, as "logprobs"
+    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs", "logprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
-    ("reasoning_format", "hidden"): ("include_reasoning", "exclude", "omitted", "display"),
+    ("reasoning_format", "hidden"): (
+        *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
+    ),
+    ("mode", "any"): ("tool", "function", "custom"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
@@ -261,23 +285,43 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"from"}  # ShareGPT's role
     | {"part_kind", "provider_name"}  # Pydantic AI's; the last: who signed
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
+    | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
+    | {"content_type"}  # Semantic Kernel's
 )
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
+    "model_identity": ("You are ChatGPT, a large language model trained by OpenAI.",),
+    "knowledge_cutoff": ("2024-06",),
+    "channel_required": (True,),
+    "reasoning_effort": ("Medium",),
+    # which channel it is, the kind of a block tells
+    "valid_channels": ("analysis", "commentary", "final"),
+    "channel": ("analysis", "commentary", "final"),
+    "recipient": ("assistant",),
+    "content_type": ("<|constrain|>json",),
+    "score": (0, 1),  # which of two completions is the better one
+    "jsonrpc": ("2.0",),
+    "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
+    "runId": ("run-1",),
+    "resultType": ("complete",),
     "strict": (False,),
     "store": (False,),
-    "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
+    "name": ("AI_APICallError", "functions"),  # which all errors of calls bear in the AI SDK
     "example": (False,),
+    "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
+    "author": ("agent",),  # an agent of the ADK whose name is not known
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
         *("SystemMessage", "ToolMessage"),
+        "__fake_id__",  # the Agents SDK's word for none
         *("reasoning-text-1", "reasoning-text-2"),  # MiniMax numbers the parts of its reasoning
     ),
     "is_error": (False,),
@@ -302,7 +346,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every reply ends
+        ("stop", "end_turn", "STOP", "COMPLETE", "eos", 1),  # as every reply ends
     ),
     "done": (True,),
     "state": ("done",),
@@ -348,6 +392,7 @@ COVERS: dict[str, frozenset[str]] = {
         "text.boundary": "",
         "text.empty": "",
         "reasoning.signature": "signature data thoughtSignature thought_signature "
+        "encryptedValue "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index redactedData reasoningEncryptedContent metadata",
@@ -360,7 +405,7 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type mime format type",
+        "media.type": "media_type mediaType mimeType mime_type mime image_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
@@ -379,22 +424,22 @@ COVERS: dict[str, frozenset[str]] = {
         "output.name": "name",
         "output.description": "description",
         "output.strict": "strict",
-        "thinking.effort": "effort reasoning_effort thinkingLevel",
+        "thinking.effort": "effort reasoning_effort thinkingLevel thinking_level",
         "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
-        "thinking.display": "display includeThoughts exclude summary",
+        "thinking.display": "display includeThoughts exclude summary thinking_summaries",
         "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status "
         "incomplete_details unified",
         "stop.sequence": "stop_sequence stop_reason",
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
         "response.id": "id responseId response_id response",
-        "response.model": "model modelVersion modelId model_version",
+        "response.model": "model modelVersion modelId model_id model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
         "error.type": "type code status statusCode error_type raw_status_code __type",
-        "error.code": "code status",
+        "error.code": "code status status_code error_code",
         "error.param": "param",
-        "error.request_id": "request_id id",
+        "error.request_id": "request_id id trace",
         "cache.ttl": "ttl",
         "logprobs": "logprobs logprobsResult avgLogprobs",
         "service_tier": "service_tier",
@@ -419,14 +464,17 @@ FEW = 4  # characters: what is shorter is found everywhere
 
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
-    r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
-    "the following functions|You have access to the following functions:"
+    r"# Tools\n\nYou may call one or more functions[^<]*<tools></tools>[^<]*"
+    r"|For each function call, return a json object[^<]*<tool_call></tool_call>[^<]*<tool_call>"
+    r"\n.*\n</tool_call>|</?(?:think|tool_call|tool_response|tools)>|<\|im_(?:start|end)\|>"
+    r"|<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling "
+    "with the following functions|You have access to the following functions:"
 )
 GRAMMAR = words(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
     "Parameters string object array number integer boolean items enum nullable NULL null "
-    "calling following functions"
+    "calling following functions name arguments assistant function tool error"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -439,9 +487,12 @@ WRAPPED = re.compile(r"\s*\[freeform tool\](?: The input must match this (\w+) g
 
 
 def is_template(text: Any) -> bool:
-    return (
-        isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
-    )
+    return isinstance(text, str) and TURN.search(text) is not None
+
+
+TURN = re.compile(r"<(?:start|end)_(?:of_turn|function)|<\|im_(?:start|end)\|>")
+TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
+"""What stands in a turn of ShareGPT beside its words."""
 
 
 # -- walking ----------------------------------------------------------------------------------
@@ -460,7 +511,10 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
-        value = readable(once(beside(value)))
+        elif value.get("part_kind") in KINDS:
+            kind = KINDS[value["part_kind"]]
+        value = readable(once(repeated(called_once(beside(addressed(value))))))
+        value = named_once(value)
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -472,10 +526,32 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
     elif isinstance(value, list):
         for index, item in enumerate(numbered_once(value)):
             yield from walk(item, (*path, index), free, kind)
+    elif path and path[-1] in INSIDE and isinstance(value, str) and parsed(value) is not None:
+        yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
 
 
+def named_once(item: dict[str, Any]) -> dict[str, Any]:
+    """A function of Semantic Kernel without the parts of its name: it is there as a whole."""
+    parts = [item.get(key) for key in ("plugin_name", "function_name") if item.get(key)]
+    if not parts or item.get("name") != "-".join(map(str, parts)):
+        return item
+    return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
+
+
+def told_in(value: Any, path: Path) -> Iterator[Leaf]:
+    """The scalars of JSON that stands as text."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from told_in(item, (*path, key))
+    elif value not in BLANK:
+        yield Leaf(path, value)
+
+
+INSIDE = ("tools", "value")
+"""Keys of training records under which JSON stands as text: tools, and a call in a turn."""
 SIGNED = "__gemini_function_call_thought_signatures__"
 
 
@@ -490,11 +566,44 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": own, "additional_kwargs": rest}
 
 
+def called_once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of LangChain without what its content repeats of the calls beside it."""
+    content, calls = message.get("content"), message.get("tool_calls")
+    if not isinstance(content, list) or not isinstance(calls, list):
+        return message
+    known = {call.get("id"): call for call in calls if isinstance(call, dict)}
+    own: list[Any] = []
+    for block in content:
+        same = isinstance(block, dict) and block.get("type") == "tool_call"
+        call = known.get(block.get("id"), {}) if same else {}
+        left = {k: v for k, v in block.items() if call.get(k) != v} if call else block
+        own.append(left)
+    return {**message, "content": own}
+
+
+def addressed(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of harmony with the bare name of the function that it goes to or comes from."""
+    if not {"channel", "recipient"} <= message.keys():
+        return message
+    prefix = "functions."
+    bare = {k: message[k].removeprefix(prefix) for k in ("recipient", "name")
+            if isinstance(message.get(k), str)}  # fmt: skip
+    if bare.get("recipient") != message["recipient"]:
+        bare["name"] = bare.pop("recipient")
+        message = {k: v for k, v in message.items() if k != "recipient"}
+    return message | bare
+
+
 def numbered_once(parts: list[Any]) -> list[Any]:
     """Parts without the id that they share with the reasoning before them: they are one item."""
     out: list[Any] = []
     last: Any = None
+    before: Any = None
     for part in parts:
+        item = item_of(part)  # the AI SDK's, among the metadata
+        if item is not None and item == before:
+            part = {key: value for key, value in part.items() if key != "providerMetadata"}
+        before = item
         thought = isinstance(part, dict) and "id" in part
         thought = thought and "reasoning" in (part.get("type"), KINDS.get(part.get("part_kind")))
         if thought and part["id"] == last:
@@ -503,6 +612,13 @@ def numbered_once(parts: list[Any]) -> list[Any]:
             last = part["id"] if thought else None
         out.append(part)
     return out
+
+
+def item_of(part: Any) -> Any:
+    """What a part of a UI message says of the item of OpenAI that it belongs to."""
+    meta = part.get("providerMetadata") if isinstance(part, dict) else None
+    item = meta.get("openai") if isinstance(meta, dict) and part.get("type") == "reasoning" else {}
+    return item if isinstance(item, dict) and "itemId" in item else None
 
 
 KINDS = {"thinking": "reasoning"}
@@ -518,6 +634,23 @@ def once(message: dict[str, Any]) -> dict[str, Any]:
         out["provider_specific_fields"] = {k: v for k, v in more.items() if k != "thinking_blocks"}
     if out.get("reasoning_content") == "".join(str(b.get("thinking", "")) for b in blocks):
         del out["reasoning_content"]
+    return out
+
+
+def repeated(item: dict[str, Any]) -> dict[str, Any]:
+    """An item of the Agents SDK without what it repeats of the one block of another model."""
+    data = item.get("provider_data")
+    blocks = data.get("thinking_blocks") if isinstance(data, dict) else None
+    if not isinstance(blocks, list) or len(blocks) != 1 or not isinstance(blocks[0], dict):
+        return item
+    said = set(map(str, blocks[0].values()))
+    out = dict(item)
+    for key in ("summary", "content"):
+        parts = [part for part in item.get(key) or () if isinstance(part, dict)]
+        if all(part.get("text") in said for part in parts):
+            out.pop(key, None)
+    if out.get("encrypted_content") in said:
+        del out["encrypted_content"]
     return out
 
 
@@ -631,6 +764,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
+            self.words.add(leaf.value)  # of JSON in a text as well
             return
         if counts(leaf):
             self.tokens.append(value)
@@ -754,7 +888,8 @@ def keys_of(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from keys_of(item)
+            told = parsed(item) if key in INSIDE and isinstance(item, str) else None
+            yield from keys_of(item if told is None else told)
     elif isinstance(value, list):
         for item in value:
             yield from keys_of(item)
@@ -795,6 +930,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     code, path = loss.what, loss.path
     if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
+    if code == "reasoning" and path.endswith("/reasoning_content"):  # and as MiniMax does
+        return pointer.startswith(f"{parent(path)}/reasoning_details/")
     if code == "reasoning.signature":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
         return pointer.startswith(message + "/") and covers(loss, pointer.split("/"))
@@ -803,12 +940,15 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return leaf.key == "strict_tools" or (leaf.key == "strict" and inside)
     if code == "text.citations":  # of several sources, or of sources that are listed apart
         whole = re.split("/sources/|/groundingSupports/", path)[0]
-        return whole != path and pointer.startswith(whole + "/")
+        found = re.sub("^/search_results/", "/citations/", path)  # Perplexity has them twice
+        return found == pointer or (whole != path and pointer.startswith(whole + "/"))
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool.namespace":  # each tool of it tells
         return leaf.key == "name" and path.startswith(parent(pointer) + "/tools/")
     if code == "tool" and loss.kind == "dropped":  # and so does one that is dropped
+        if leaf.key == "strict_tools":
+            return True
         return path.startswith(parent(pointer) + "/tools/") and leaf.key in ("name", "description")
     if code == "usage":  # Ollama counts beside the message, each under a key of its own
         return leaf.key in ("prompt_eval_count", "eval_count")
@@ -829,7 +969,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
 
 THOUGHT = words(
     "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts "
-    "thinkingtokenbudget reasoningbudgettokens"
+    "thinkingtokenbudget reasoningbudgettokens thinkingbudget"
 )
 
 
@@ -872,7 +1012,9 @@ OWN = frozenset(
     {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
     | {"message.id", "message.name"}
 )
-BOXES = words("response metadata providerMetadata providerOptions")
+BOXES = words(
+    "response metadata providerMetadata providerOptions callProviderMetadata additional_information"
+)
 # What is told in another way still has what other codes speak of.
 NONE: frozenset[str] = frozenset()
 APART = {
@@ -939,6 +1081,7 @@ def is_in_a_joint(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
 
 CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
 ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
+ERRORS |= {-1, -32600, -32601, -32602, -32603}  # those of JSON-RPC
 
 
 def is_silent(leaf: Leaf) -> bool:
@@ -948,6 +1091,8 @@ def is_silent(leaf: Leaf) -> bool:
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
+    if leaf.key == "id" and re.fullmatch(r"msg-\d+", str(leaf.value)):
+        return True  # the number of a message to which the application has given no id
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is written
     if leaf.value in CACHED or leaf.value in FAILURES:
@@ -1025,6 +1170,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     if (inner := parsed(text)) is not None:
         if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
             return True
+        if is_joined(text, there, losses):
+            return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
@@ -1037,7 +1184,9 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if is_key(leaf):
             return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return is_joined(text, there, losses)
-    if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+    if len(leaf.path) == 1 and (is_template(text) or leaf.key in ("prompt", "completion")):
+        return says(text, there)
+    if leaf.key in ("value", "output") and TAGGED.search(text):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
         return True

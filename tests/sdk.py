@@ -33,6 +33,8 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("messages", "extra_content"),
         ("message", "extra_content"),
     },
+    "openai-finetune": {("messages", "weight")},
+    "gemini-interactions": {("", "object")},
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }
@@ -57,9 +59,17 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
 def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
     whole = ("request", "messages", "tools", "tool-choice", "response")
-    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
+    great = (
+        "anthropic-messages", "openai-chat", "openai-responses", "gemini", "gemini-interactions",
+        "cohere",
+    )  # fmt: skip
     others = ("bedrock-converse", "mistral", "ollama")
-    return (*product(great, whole), *product(others, ("request", "response")))
+    lines = (
+        ("openai-finetune", "request"),
+        ("openai-finetune", "messages"),
+        ("vertex-tuning", "request"),
+    )
+    return (*product(great, whole), *product(others, ("request", "response")), *lines)
 
 
 def _typed(doc: Any, untyped: set[tuple[str, str]], parent: str = "") -> Any:
@@ -101,8 +111,9 @@ def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
 
 
 PACKAGES = ("anthropic", "openai", "mistralai", "ollama", "cohere")
-# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty.
-OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage")
+# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty;
+# the status of a call.
+OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage", "ResponseCustomToolCall")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -161,6 +172,10 @@ def _responses() -> dict[str, Any]:
     from openai.types.responses import response_create_params as request
 
     item = responses.ResponseInputItemParam
+    # The server accepts reasoning without an id if there is `encrypted_content`; Codex sends it so.
+    reasoning: Any = responses.ResponseReasoningItemParam
+    reasoning.__annotations__["id"] = NotRequired[str]
+    reasoning.__required_keys__ -= {"id"}
     return {
         "request": request.ResponseCreateParamsNonStreaming | request.ResponseCreateParamsStreaming,
         "messages": _history("Input", item, "instructions", str, "input"),
@@ -214,6 +229,24 @@ def _gemini() -> dict[str, Any]:
 
 
 @cache
+def _interactions() -> dict[str, Any]:
+    """The SDK has its types twice: these are the dictionaries, which nobody else validates."""
+    from google.genai._gaos.types import interactions as kinds
+    from typing_extensions import TypedDict
+
+    failed = TypedDict("failed", {"error": kinds.ErrorTypedDict})  # noqa: UP013
+    steps = {"input": kinds.InteractionsInputParam, "system_instruction": NotRequired[str]}
+    return {
+        "request": kinds.CreateModelInteractionParam,
+        "messages": TypedDict("Steps", steps),  # type: ignore[operator]
+        "tools": list[kinds.ToolParam],
+        "tool-choice": kinds.ToolChoiceParam,
+        "response": kinds.InteractionTypedDict | failed,
+        "event": kinds.InteractionSSEEventTypedDict,
+    }
+
+
+@cache
 def _cohere() -> dict[str, Any]:
     """The SDK has no type for the body of a request: it is what its client takes."""
     import cohere
@@ -244,11 +277,51 @@ def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "message
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
 
 
+@cache
+def _finetune() -> dict[str, Any]:
+    """Lines of training files: the SDK has types for messages and tools, not for a line."""
+    import openai.types.chat as chat
+    from openai.types.chat import completion_create_params as request
+    from typing_extensions import TypedDict
+
+    words: dict[str, Any] = {
+        "messages": list[chat.ChatCompletionMessageParam],
+        "tools": NotRequired[list[chat.ChatCompletionFunctionToolParam]],
+        "parallel_tool_calls": NotRequired[bool],
+        "functions": NotRequired[list[request.Function]],  # before there were tools
+    }
+    example: Any = TypedDict("Example", words)  # type: ignore[misc]
+    reply = list[chat.ChatCompletionAssistantMessageParam]
+    sides: Any = {"input": example, "preferred_output": reply, "non_preferred_output": reply}
+    pair: Any = TypedDict("Pair", sides)  # type: ignore[misc]
+    return {"request": example | pair, "messages": list[chat.ChatCompletionMessageParam]}
+
+
+@cache
+def _tuning() -> dict[str, Any]:
+    """Tuning lines of Gemini: the types of the API for all that stands in them."""
+    from google.genai import types as gemini
+    from typing_extensions import TypedDict
+
+    side: Any = {"score": float, "completion": gemini.Content}
+    completion: Any = TypedDict("completion", side)  # type: ignore[misc]
+    line = {
+        "contents": list[gemini.Content],
+        "systemInstruction": gemini.Content,
+        "tools": list[gemini.Tool],
+        "completions": list[completion],
+    }
+    return {"request": TypedDict("Line", line, total=False)}  # type: ignore[operator]
+
+
 TYPES = {
+    "vertex-tuning": _tuning,
+    "openai-finetune": _finetune,
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,
     "gemini": _gemini,
+    "gemini-interactions": _interactions,
     "mistral": _mistral,
     "ollama": _ollama,
     "cohere": _cohere,

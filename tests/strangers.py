@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ WHOLE = frozenset(
         "content.role", "reasoning", "reasoning.signature", "refusal", "candidates", "passage",
         "cache", "text.citations", "usage", "response.echo", "response.failure", "metadata",
         "output", "thinking", "logprobs", "logit_bias", "tool_choice", "stop.detail",
-        "message.empty", "compaction",
+        "message.empty", "training.rejected", "training.unanswered", "compaction",
     }
 )  # fmt: skip
 # What is told in another way, as a whole: a schema as another schema, or JSON without a schema.
@@ -210,7 +211,7 @@ def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> s
     for loss in losses:
         if not resolves(document, loss.path):
             return f"{loss}, which is nowhere"
-    if stranger.value in (None, "", [], {}) or stranger.key.encode() in spelled:
+    if stranger.value in (None, "", [], {}) or stranger.key.encode() in plain(spelled, target):
         return None
     if any(repr(stranger.key) in loss.why or loss.what == "stream.event" for loss in losses):
         return None
@@ -219,6 +220,14 @@ def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> s
     if any(tells(loss, at) for loss in losses for at in pointers):  # LiteLLM says some of it twice
         return None
     return f"{stranger.pointer} vanishes"
+
+
+def plain(data: bytes, dialect: str) -> bytes:
+    """The bytes of a stream; Amazon's frames hold the events of another vendor in base64."""
+    if ("bytes", None) not in dialects.get(dialect).stream_signs:
+        return data
+    inner = (json.loads(frame).get("bytes") for _, frame in frames_of(data, dialect))
+    return data + b"".join(b64decode(event) for event in inner if event is not None)
 
 
 ABOUT_A_KEY = (" of the event ", "which one event has")

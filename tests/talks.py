@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,11 +80,14 @@ RESPONSES = b'"type":"response.completed"'
 LAST: dict[str, bytes] = {
     **dict.fromkeys(families.CHAT, CHAT),
     **dict.fromkeys(families.RESPONSES, RESPONSES),
+    "anthropic-bedrock": b64encode(b'{"type":"message_stop"}'),
     "anthropic-messages": b'"type":"message_stop"',
+    "anthropic-vertex": b'"type":"message_stop"',
     "bedrock-converse": b'"stopReason":"tool_use"',
     "cohere": b'"type":"message-end"',
     "copilot-responses": b'"type":"done"',
     "gemini": b'"finishReason":"STOP"',
+    "gemini-interactions": b'"event_type":"interaction.completed"',
     "icontent": b'"stopReason":"tool_use"',
     "icontent-design": b'"stopReason":"tool_use"',
     "mistral": CHAT,

@@ -16,7 +16,7 @@ import zstandard
 
 import dragoman
 from dragoman import dialects
-from dragoman.cli.inputs import Input, _Unpacked
+from dragoman.cli.inputs import Input
 from dragoman.errors import Malformed
 from dragoman.exchange import Exchange
 from dragoman.providers import (
@@ -28,6 +28,7 @@ from dragoman.providers import (
     TimedOut,
 )
 from dragoman.providers.errors import retry_after
+from dragoman.sessions.packed import Unpacked
 from dragoman.streams.transcoder import Transcoder, collect, decompose
 from transcripts import dragoman as command_line
 from upstream import Say, Tell, Upstream
@@ -106,7 +107,7 @@ def test_little_of_zstd_is_unpacked_at_once() -> None:
     block = struct.pack("<I", (128 * 1024 << 3) | 2)[:3] + b" "
     end = struct.pack("<I", 1)[:3]
     frame = b"\x28\xb5\x2f\xfd\x00" + bytes([17 << 3]) + block * 4000 + end
-    unpacked = _Unpacked(io.BytesIO(frame + frame), zstandard.ZstdDecompressor().decompressobj)
+    unpacked = Unpacked(io.BytesIO(frame + frame), zstandard.ZstdDecompressor().decompressobj)
     most = size = 0
     buffer = bytearray(2**20)
     while count := unpacked.readinto(buffer):

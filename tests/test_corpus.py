@@ -179,6 +179,8 @@ def test_nothing_written_breaks_a_rule(document: Document) -> None:
         return
     if ends_in_a_call(document):
         return  # a record that ends in what the model should say is a lesson, and no request
+    if document.facet == "messages" and "content" in document.body:
+        return  # what one tool returned: its call is elsewhere
     for target in filter(lambda name: testing.speaks(name, document.facet), targets(document)):
         try:
             result = dragoman.convert(

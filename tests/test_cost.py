@@ -208,8 +208,8 @@ SHAPES = (
     joined,
     references,
 )
-PARTIAL = ("functiongemma-teaching",)
-"""One call in each turn of the model, and nothing else: these shapes cannot be expressed in it."""
+PARTIAL = ("alpaca", "functiongemma-teaching", "mistral-finetune", "sharegpt", "vertex-tuning")
+"""One call in each turn of the model, or a reply at least: these shapes cannot be expressed."""
 SPEAKERS = [
     name
     for name in dialects.names()

@@ -49,7 +49,9 @@ def test_every_law_holds_for_them(dialect: str) -> None:
             raise AssertionError(f"{case.name}\n{problem}")
 
 
-@pytest.mark.parametrize("target", sorted({dialect for dialect, _ in sdk.judged()}))
+@pytest.mark.parametrize(
+    "target", sorted({d for d, _ in sdk.judged()} - {"openai-finetune", "vertex-tuning"})
+)
 def test_the_official_types_accept_them(target: str) -> None:
     """What was written for another dialect and breaks none of our rules breaks none of theirs."""
     asked = 0

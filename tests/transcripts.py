@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 from dragoman.cli import main
 
 FILES = Path(__file__).parent / "commands" / "files"
+SESSIONS = Path(__file__).parents[1] / "examples" / "sessions"
 FENCE = re.compile(r"^```([a-z]+)(?: name=(\S+))?\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 EXIT = re.compile(r"\AExit code (\d+)\.\n")
 
@@ -198,3 +199,4 @@ def environment(settings: dict[str, str]) -> Iterator[None]:
 def furnish(folder: Path) -> None:
     """The files that every transcript finds."""
     shutil.copytree(FILES, folder, dirs_exist_ok=True)
+    shutil.copytree(SESSIONS, folder / "examples" / "sessions", dirs_exist_ok=True)

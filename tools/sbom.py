@@ -100,6 +100,23 @@ def component(name: str, package: Package) -> dict[str, Any]:
     return made
 
 
+def page() -> list[dict[str, Any]]:
+    """What of others is built into the page of the workbench, as its own file says."""
+    path = Path(__file__).parents[1] / "src/dragoman/workbench/static/licenses.txt"
+    found = re.findall(r"^npm:(\S+) (\S+) (\S+)$", path.read_text("utf-8"), re.MULTILINE)
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"npm:{name}@{version}",
+            "name": name,
+            "version": version,
+            "purl": f"pkg:npm/{name.replace('@', '%40')}@{version}",
+            "licenses": [{"license": {"id": terms}}],
+        }
+        for name, version, terms in found
+    ]
+
+
 def bom() -> tuple[dict[str, Any], list[str]]:
     packages, edges, missing = closure()
     parts = {name: component(name, packages[name]) for name in edges}
@@ -111,10 +128,11 @@ def bom() -> tuple[dict[str, Any], list[str]]:
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": itself},
-        "components": [part for name, part in parts.items() if name != PRODUCT],
+        "components": [part for name, part in parts.items() if name != PRODUCT] + page(),
         "dependencies": [
             {"ref": ref[name], "dependsOn": [ref[each] for each in edges[name]]} for name in edges
-        ],
+        ]
+        + [{"ref": part["bom-ref"], "dependsOn": []} for part in page()],
     }
     return document, missing
 

@@ -126,8 +126,6 @@ class Dialect:
     but neither address nor key, until it sets its own."""
     lines: ClassVar[bool] = False
     """Whether a document is a file of JSON lines: the list of their values; see ``core.lines``."""
-    by_place: ClassVar[bool] = False
-    """Whether the writer goes by the places of the nodes: where in a stored session they stood."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 
@@ -175,6 +173,8 @@ class Dialect:
     """Whether there is anything that the tree can hold and this dialect cannot say."""
     windows: ClassVar[bool] = True
     """Whether some messages can be written and read without those around them."""
+    placed: ClassVar[bool] = False
+    """Whether its writer goes by the places of the nodes, which a tree as JSON does not have."""
     keeps_source: ClassVar[bool] = False
     """Whether what it writes holds the document that the tree was read from."""
     reads: Reads = NOTHING_READ

@@ -99,6 +99,26 @@ ADVICE: dict[str, tuple[str, str]] = {
         "One of the two dialects continues a last assistant message; the other starts a new turn.",
         "End the conversation with a user message, or use a target that continues the message.",
     ),
+    "training.completion": (
+        "The record says which part of it a model is trained on; the target has no such field.",
+        "Write a form that has it (`trl-completion`, `functiongemma-completion`).",
+    ),
+    "training.rejected": (
+        "The record is a preference pair, and the target has one reply only: the better one.",
+        "Write a format for preference pairs: `trl` or `openai-finetune`, for example.",
+    ),
+    "training.unanswered": (
+        "The conversation goes on after its last reply, and the target's records end in one.",
+        "Nothing: what follows the last reply teaches nothing.",
+    ),
+    "training.label": (
+        "The record says whether its reply is good; the target has no field for that.",
+        "Leave out records with bad replies, or write `trl`.",
+    ),
+    "template": (
+        "The chat template does not print it, or expects it under another name.",
+        "Use another template of the model (some have one for tools), or leave the record out.",
+    ),
     "text.empty": (
         "The target rejects empty text, so it is omitted.",
         "`dragoman repair --passes drop-empty-text` does the same beforehand.",

@@ -403,6 +403,19 @@ class Params(Node, frozen=True):
         return self.ats.get(name, f"{self.at}/{name}")
 
 
+class Training(Node, frozen=True):
+    """What a record of a training set tells beside the conversation.
+
+    ``completion`` is how many of the last messages the model is trained on (None: not told).
+    ``rejected`` are messages that are worse than these: a preference pair. ``label`` tells whether
+    the completion is good, where each is judged alone.
+    """
+
+    completion: int | None = None
+    rejected: tuple[Message, ...] | None = None
+    label: bool | None = None
+
+
 class Request(Root, frozen=True):
     model: str | None
     messages: tuple[Message, ...]
@@ -411,6 +424,8 @@ class Request(Root, frozen=True):
     params: Params = Params()
     prefill: bool | None = None
     """the last message is a prefill, which the model continues"""
+    training: Training | None = None
+    """what a training set tells of it"""
 
 
 class History(Root, frozen=True):

@@ -94,6 +94,7 @@ def test_it_is_written_as_if_another_vendor_had_been_asked(name: str, target: st
     (said,) = asked.messages[-1].content
     assert isinstance(said, Text)
     assert said.text == "again"
+    assert asked.model == "gpt-5"
     whole = containers.read(made.data, name)
     assert whole is not None
     assert whole.coding == containers.coding_of(FILES[name], name) or whole.coding == "json"

@@ -260,3 +260,15 @@ def test_a_last_turn_keeps_its_thinking_if_it_is_enabled() -> None:
     result = last_turn(SIGNED, {"text": "Well,"}, additionalModelRequestFields=thinking)
     assert result.document["messages"][1]["content"][0]["type"] == "thinking"
     assert dragoman.check(result.document, "anthropic") == []
+
+
+def test_an_unknown_key_of_a_system_turn_goes_to_a_relative() -> None:
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "system", "content": "Be brief.", "output_config": {"effort": "low"}},
+        {"role": "user", "content": "Well?"},
+    ]
+    asked = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": turns}
+    result = dragoman.convert(asked, source="anthropic-messages", target="anthropic-vertex")
+    assert result.document["messages"][1]["output_config"] == {"effort": "low"}
+    assert not [loss for loss in result.losses if loss.what == "extras"]

@@ -289,8 +289,8 @@ def test_blocks_that_became_equal_have_not_changed_places() -> None:
 
 
 def test_every_code_says_what_it_speaks_of() -> None:
-    """But for those of streams and of the capsule, which no document at rest can bear."""
-    silent = {code for code in CODES if code.startswith("stream.")}
+    """But for those of streams, of containers, of HTTP and of the capsule, which no tree has."""
+    silent = {code for code in CODES if code.startswith(("stream.", "container.", "http."))}
     silent |= {"capsule", "system.trigger", "document.key"}  # which no tree has
     assert CODES.keys() - SPEAKS_OF.keys() == silent
 
@@ -315,9 +315,10 @@ def test_a_ledger_that_lies_is_caught(document: Document) -> None:
 
 
 def test_a_ledger_that_keeps_silent_is_caught() -> None:
-    """Most losses of real conversions are missed when they are taken away.
+    """Most losses of real conversions are missed when those of one code are taken away.
 
-    The others speak of a part of what another loss tells to be gone whole.
+    The others speak of a part of what another loss tells to be gone whole. Not one by one: the
+    ids of a call and of its result are made up together, and so are the parts of a schema.
     """
     missed = total = 0
     for document in SAMPLE:
@@ -325,11 +326,11 @@ def test_a_ledger_that_keeps_silent_is_caught() -> None:
             if not testing.speaks(target, document.facet) or target == document.dialect:
                 continue
             found, losses = written(document, target)
-            for index in range(len(losses)):
+            for code in {loss.what for loss in losses}:
                 total += 1
-                missed += bool(faults(found, losses[:index] + losses[index + 1 :]))
+                missed += bool(faults(found, [loss for loss in losses if loss.what != code]))
     assert total > 100
-    assert missed / total > 0.8, f"{missed} of {total}"
+    assert missed / total > 0.9, f"{missed} of {total}"
 
 
 def written(document: Document, target: str) -> tuple[list[Change], list[Loss]]:

@@ -435,8 +435,11 @@ LISTS = {
     "gemini/turns.py read_contents": "a list of parts",
     "router_responses.py is_silent": "a list of parts",
     "mistral/stream.py open_reasoning": "what was just written",
-    "_gemma.py in_order": "ranks that were made here",
     "_gemma.py left_out": "two lists",
+    "_training.py in_order": "ranks that were made here",
+    "gemini_cli.py rest_at": "a list on the way to a place",
+    "opencode.py merged": "two lists",
+    "mcp/request.py hinted": "a list of hints",
     "bedrock_converse/params.py short_labels": "labels that are kept, and those that were given",
 }
 

@@ -5,6 +5,8 @@
 // the chunks that the schema does not accept.
 // `node ui.mjs VERSION make < scripts.json` gives for each script the stream that a server sends.
 // A script is {steps, tools}: what a model says in each step, and what each tool answers.
+// `node ui.mjs VERSION stored < histories.json` gives for each list of UI messages {refused, sent}:
+// what the SDK objects to, and the messages that it would send to a model.
 
 const version = Number(process.argv[2]);
 const sdk = await import(`ai${version}`);
@@ -95,10 +97,22 @@ async function make({ steps, tools, data }) {
   return text;
 }
 
+// -- stored messages, as a route handler gets them --------------------------------------------------
+
+async function stored(messages) {
+  try {
+    const valid = await sdk.validateUIMessages({ messages });
+    return { refused: null, sent: await sdk.convertToModelMessages(valid) };
+  } catch (error) {
+    return { refused: String(error.message), sent: null };
+  }
+}
+
 let input = "";
 for await (const chunk of process.stdin) input += chunk;
 const answers = [];
+const ways = { make, read, stored };
 for (const given of JSON.parse(input)) {
-  answers.push(await (process.argv[3] === "make" ? make(given) : read(given)));
+  answers.push(await ways[process.argv[3]](given));
 }
 process.stdout.write(JSON.stringify(answers));

@@ -609,13 +609,13 @@ def test_no_answer_at_all_has_a_limit_too(way: str) -> None:
 
 def test_the_limit_is_for_silence_and_not_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Any] = []
-    send = aiohttp.ClientSession.post
+    send = aiohttp.ClientSession.request
 
-    def post(self: aiohttp.ClientSession, url: str, **options: Any) -> Any:
+    def request(self: aiohttp.ClientSession, method: str, url: str, **options: Any) -> Any:
         limits.append(options.get("timeout"))
-        return send(self, url, **options)
+        return send(self, method, url, **options)
 
-    monkeypatch.setattr(aiohttp.ClientSession, "post", post)
+    monkeypatch.setattr(aiohttp.ClientSession, "request", request)
     sse = dragoman.decompose(corpus("answer", "openai-chat", "response"), "openai-chat")
     with (
         Upstream(Tell([sse])) as upstream,

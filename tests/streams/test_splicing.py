@@ -276,7 +276,10 @@ def test_most_frames_are_spliced(name: str, target: str) -> None:
     frames = source.make(200)
     for pieces in (frames, [b"".join(frames)]):
         count, total = splicing_changes_nothing(pieces, source.dialect, target)
-        assert count > 0.85 * total
+        if target == "anthropic-bedrock":
+            assert count == 0  # an event in base64 cannot be put together from pieces
+        else:
+            assert count > 0.85 * total
 
 
 def test_a_stream_whose_frames_all_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,13 +288,13 @@ class View:
         unit: Unit | None = None
         prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
-            at = node.at
+            at = _beginning(node)
             if at.startswith(prefix):
                 assert unit is not None
                 slot, number = unit.slot, at[size:]
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
-                slot, start = self._place(node)
+                slot, start = self._place(node, at)
                 if start == WHOLE and not any(map(_atom, getattr(node, "content", ()))):
                     continue  # an empty prompt says nothing: a setting
                 unit = last.get(slot)
@@ -326,8 +326,8 @@ class View:
                 last[unit.slot].end = len(self.inner[unit.slot])
         return out
 
-    def _place(self, node: Speaker) -> tuple[str, int]:
-        tokens = node.at.split("/")
+    def _place(self, node: Speaker, at: str) -> tuple[str, int]:
+        tokens = at.split("/")
         if self.base is not None:
             del tokens[0]
         elif self.doc.__class__ is list:
@@ -372,6 +372,16 @@ class View:
             else:
                 out.append([unit.slot, whole, self.value(unit)])
         return out
+
+
+def _beginning(node: Speaker) -> str:
+    """Where a message begins: its reasoning may stand in an item of its own before it."""
+    at = node.at
+    if node.__class__ is Message and node.content:
+        first: Any = node.content[0]
+        if first.__class__ is Reasoning and not first.at.startswith(at):
+            return str(first.at)
+    return at
 
 
 def _reach(at: str, prefix: str) -> int:

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeAlias, cast
 
 import click
 from msgspec.structs import replace
@@ -50,8 +50,6 @@ LIMIT = 256 * 1024 * 1024
 """How many bytes one document, line, frame or collected stream may have, unless --max-size says."""
 ENDLESS = sys.maxsize
 MAX_SIZE = "dragoman.max_size"
-PACKED_CHUNK = 1024
-"""How much of zstd is unpacked at once: four bytes of it may stand for 128 kB."""
 # How the lines of server-sent events begin.
 EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -493,7 +491,9 @@ def open_zstd(file: BinaryIO, mode: Literal["rb", "wb"]) -> BinaryIO:
     except ImportError:
         raise MissingExtra("zstd", "zstd") from None
     if mode == "rb":
-        return cast(BinaryIO, _Unpacked(file, zstandard.ZstdDecompressor().decompressobj))
+        from ..sessions.packed import Unpacked
+
+        return cast(BinaryIO, Unpacked(file, zstandard.ZstdDecompressor().decompressobj))
     return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file, closefd=False))
 
 
@@ -529,42 +529,6 @@ class _Counted(io.RawIOBase):
         count = self._file.readinto(buffer)
         self._input.taken += count or 0
         return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Unpacked(io.RawIOBase):
-    """Frames of zstd, unpacked; the package itself takes a file that breaks off for a whole one."""
-
-    def __init__(self, file: BinaryIO, make: Callable[[], Any]) -> None:
-        self._file, self._make = file, make
-        self._frame = make()
-        self._begun = False  # the frame has bytes, so it must have an end
-        self._packed = b""  # what comes after the bytes that are being unpacked
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready:
-            if self._frame.eof:
-                self._packed = self._frame.unused_data + self._packed
-                self._frame, self._begun = self._make(), False
-            packed = self._packed or self._file.read(CHUNK)
-            data, self._packed = packed[:PACKED_CHUNK], packed[PACKED_CHUNK:]
-            if not data:
-                if self._begun:
-                    raise EOFError("the compressed data is truncated")
-                return 0
-            self._begun = True
-            self._ready = memoryview(self._frame.decompress(data))
-        taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
-        view[: len(taken)] = taken
-        return len(taken)
 
     def close(self) -> None:
         self._file.close()

@@ -70,6 +70,10 @@ class DialectName(Kind):
         from ..errors import Unsupported
 
         try:
+            if isinstance(value, str) and value.startswith("template:"):
+                from ..templates import load
+
+                return load(value)
             return dialects.get(value).name
         except Unsupported as unknown:
             self.fail(str(unknown), param, ctx)

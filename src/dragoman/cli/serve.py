@@ -43,6 +43,10 @@ from .faults import USAGE, Fault
 @click.option("--fail-on", multiple=True, metavar="CODE", help="Answer 422 for such a loss.")
 @click.option("--store", help="memory, sqlite:PATH or redis://...; default: a SQLite file.")
 @click.option("--log", type=click.Choice(["text", "json", "none"]), help="Form of the log lines.")
+@click.option("--ui", is_flag=True, help="Serve the workbench at /workbench/, with the traffic.")
+@click.option(
+    "--ui-contents", is_flag=True, help="Keep contents, in memory only, for the workbench to show."
+)
 @click.option("--check", is_flag=True, help="Check the configuration, print it, and exit.")
 def command(
     path: str | None,
@@ -55,6 +59,8 @@ def command(
     fail_on: tuple[str, ...],
     store: str | None,
     log: str | None,
+    ui: bool,
+    ui_contents: bool,
     check: bool,
 ) -> int:
     """Serve any client with any model: a gateway between dialects.
@@ -77,7 +83,7 @@ def command(
             config = replace(config, port=0)
         if check:
             return describe(config)
-        return run(config, configured)
+        return run(config, configured, ui=ui or ui_contents, contents=ui_contents)
     except MissingExtra as missing:
         if "'dragoman[providers]'" in str(missing):  # which the gateway's extra contains
             raise MissingExtra("dragoman serve", "gateway") from None
@@ -153,7 +159,7 @@ def describe(config: Any) -> int:
     return 0
 
 
-def run(config: Any, configured: Any) -> int:
+def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = False) -> int:
     """Serve until a signal ends it."""
     import asyncio
 
@@ -163,10 +169,19 @@ def run(config: Any, configured: Any) -> int:
         raise MissingExtra("dragoman serve", "gateway") from None
     from ..gateway.app import Gateway
 
-    gateway = Gateway(config)
+    bench: Any = None
+    if ui:
+        from ..workbench.app import Workbench
+        from ..workbench.traffic import Traffic
+
+        traffic = Traffic(contents=contents)
+        gateway = Gateway(config, observer=traffic)
+        bench = Workbench(gateway, traffic)
+    else:
+        gateway = Gateway(config)
     server = uvicorn.Server(
         uvicorn.Config(
-            gateway,
+            bench or gateway,
             host=config.host,
             port=config.port,
             log_level="warning",
@@ -184,8 +199,14 @@ def run(config: Any, configured: Any) -> int:
 
     async def live() -> None:
         loop = asyncio.get_running_loop()
+
+        def stop(end: int) -> None:
+            if bench is not None:
+                bench.close()
+            server.handle_exit(end, None)
+
         for end in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(end, server.handle_exit, end, None)
+            loop.add_signal_handler(end, stop, end)
         if hasattr(signal, "SIGHUP"):
             tasks: set[Any] = set()
 
@@ -205,6 +226,8 @@ def run(config: Any, configured: Any) -> int:
             gc.freeze()  # what was made to start is there for good: nothing looks through it again
             port = server.servers[0].sockets[0].getsockname()[1]
             terminal.say(f"dragoman serves http://{config.host}:{port}")
+            if bench is not None:
+                terminal.say(f"the workbench is at {bench.address(f'http://{config.host}:{port}')}")
             sys.stderr.flush()
         await serving
 

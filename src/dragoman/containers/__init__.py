@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import dialects
+from ..core import duplicates
 from ..core.models import Models
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
@@ -312,13 +313,15 @@ def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
     records: dict[int, Record] = {}
     calls: list[tuple[_wire.Call, _wire.Call]] = []
     is_changed = False
-    for index, call in enumerate(kind.calls(value)):
+    every = list(kind.calls(value))
+    twice = twice_in(whole, writer.name, [c.at for c in every if _wire.is_model_call(c)])
+    for index, call in enumerate(every):
         new = _recorded.guarded(call)
         if call.problem or _wire.is_model_call(call):
             try:
                 if call.problem:
                     raise Malformed(call.problem, call.at)
-                found = _recorded.converted(call, writer, options)
+                found = _recorded.converted(call, writer, options, twice.get(call.at, ()))
                 if whole.coding == "json" and not kind.holds_bytes:
                     refuse_bytes(found.call, writer.name)
                 records[index] = Record(call.at, None, found.source, found.losses)
@@ -338,6 +341,19 @@ def rewrite(whole: Whole, target: str, options: Options) -> Rewritten:
             if more := tuple(kind.put(value, index, old, new)):
                 records[index] = records[index]._replace(losses=(*records[index].losses, *more))
     return Rewritten(dump(whole, changed), tuple(records.values()))
+
+
+def twice_in(whole: Whole, target: str, records: list[str]) -> dict[str, tuple[Loss, ...]]:
+    """The keys that an object of a recording has twice, by record; the first has those around.
+
+    The bodies are texts in it, with keys of their own.
+    """
+    out: dict[str, tuple[Loss, ...]] = {}
+    if whole.coding == "json" and records:
+        for loss in duplicates.losses(whole.data, whole.value, target):
+            at = next((at for at in records if f"{loss.path}/".startswith(f"{at}/")), records[0])
+            out[at] = (*out.get(at, ()), loss)
+    return out
 
 
 def refuse_bytes(call: _wire.Call, target: str) -> None:

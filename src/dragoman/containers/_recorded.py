@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from .. import dialects
 from ..convert import convert
+from ..core import duplicates
 from ..core.endpoint import SETTING, Endpoint, Place, filled
 from ..core.models import Models
 from ..core.reading import decode, encode
@@ -67,8 +68,10 @@ def address_of(target: Dialect) -> Endpoint | None:
     return row if row is not None and row.base is not None else None
 
 
-def converted(call: Call, target: Dialect, options: Options) -> Converted:
-    """A call of a model as one of the target."""
+def converted(
+    call: Call, target: Dialect, options: Options, notes: tuple[Loss, ...] = ()
+) -> Converted:
+    """A call of a model as one of the target; ``notes``: what the file around it loses."""
     call = _wire.plain(call, options.limit)
     request = _wire.request_of(call)
     assert request.dialect is not None
@@ -86,6 +89,7 @@ def converted(call: Call, target: Dialect, options: Options) -> Converted:
     if call.reply is not None:
         reply, more = _reply(call, source, target, options)
         losses = (*losses, *more)
+    losses = (*notes, *losses)
     log = Ledger()
     log.losses += losses
     log.enforce(options.fail_on)
@@ -122,13 +126,17 @@ def _request(
         found = tuple(loss for loss in found if loss.what != "stream")
     written = exchange.outline
     model = written.get(target.model_key)
+    if model is None and row.model_in_path:  # the body names none
+        model = options.model or exchange.asked.get(dialects.get(source).model_key)
+        found = tuple(loss for loss in found if loss.what != "model")
     body = row.body(written, streams, target.model_key)
     path, query = row.route(model if isinstance(model, str) else None, streams)
     base = Place(start_of(row)) if options.url is None else row.place(options.url)
     url = base.at(path, query)
     data = encode(body)
     headers, noted = _sent_headers(sent, url, len(data), row, source, target)
-    losses = (*document.notes, *located(found, document.place), *noted)
+    notes = document.notes if document.data is not sent.data else ()  # else they are found again
+    losses = (*notes, *located(found, document.place), *noted)
     return sent._replace(data=data, url=url, headers=headers), losses
 
 
@@ -199,7 +207,6 @@ def _reply(
     assert reply is not None
     place = reply.at.__add__
     status, streamed = reply.status, False
-    notes: tuple[Loss, ...] = ()
     found: tuple[Loss, ...] = ()
     try:
         if not reply.data.strip():
@@ -217,7 +224,6 @@ def _reply(
             data, found, status = _error(tree, status, target, options)
         else:
             data, found = _response(reply.data, source, target, options)
-            notes = _wire.twice_in(reply.data, reply.at) if reply.is_text else ()
     except Malformed as problem:
         raise Malformed(problem.what, place(problem.at)) from None
     headers: list[tuple[str, str]] = []
@@ -235,7 +241,7 @@ def _reply(
             left.append(lower)
     noted = _left(left, source, reply.headers_at, target)
     made = reply._replace(data=data, status=status, headers=tuple(headers))
-    return made, (*notes, *located(found, place), *noted)
+    return made, (*located(found, place), *noted)
 
 
 def _response(
@@ -254,7 +260,9 @@ def _response(
         )
         return result.to_json(), result.losses
     log = Ledger(options.now, options.ids, target=target.name)
-    tree = dialects.get(source).read(decode(data), "response")
+    value = decode(data)
+    duplicates.note(data, value, log)
+    tree = dialects.get(source).read(value, "response")
     assert isinstance(tree, Response)
     written = target.write(replace(tree, model=options.model), log)
     return encode(written), tuple(log.losses)

@@ -24,13 +24,15 @@ from ._documents import Document, located
 LIMIT = 256 * 1024 * 1024
 """How many bytes a body may have, decompressed, unless the caller says."""
 
+INVOKED = r"/model/(?P<model>[^/]+)/invoke(?P<stream>-with-response-stream)?$"
 # The end of a path -> the dialect, as the vendors document it; what stands in the path and not in
 # the body is the model, and whether a stream is asked for.
 PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), dialect)
     for pattern, dialect in (
         (r"/v1/messages(?:/count_tokens)?$", "anthropic-messages"),
-        (r"/(?P<model>[^/:]+):(?P<stream>stream)?[rR]awPredict$", "anthropic-messages"),
+        (r"/(?P<model>[^/:]+):(?P<stream>stream)?[rR]awPredict$", "anthropic-vertex"),
+        (INVOKED, "anthropic-bedrock"),
         (r"/openai/deployments/(?P<model>[^/]+)/chat/completions$", "azure-openai"),
         (r"/chat/completions$", "openai-chat"),
         (r"/responses(?:/input_tokens)?$", "openai-responses"),
@@ -43,7 +45,10 @@ PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 COUNTS = re.compile(r"[/:](?:count_?[tT]okens|input_tokens)\b")
 """The reply to such a request is a number of tokens."""
-MODEL_KEYS = {"gemini": "model", "bedrock-converse": "modelId"}
+MODEL_KEYS = {
+    "gemini": "model", "bedrock-converse": "modelId", "anthropic-bedrock": "model",
+    "anthropic-vertex": "model",
+}  # fmt: skip
 """Where a dialect whose address names the model has it in its documents."""
 URL = re.compile(r"(?:[a-z]+://(?P<host>[^/]+))?(?P<path>/[^?#]*)?")
 
@@ -294,11 +299,12 @@ def twice_in(data: bytes, at: str) -> tuple[Loss, ...]:
 def is_model_call(call: Call) -> bool:
     """Whether a call asks a model something that a dialect has a document for."""
     sent = call.sent
-    return (
-        sent.method.upper() in ("POST", "PUT")
-        and sent.data is not None
-        and dialect_of(sent.url, sent.host) is not None
-    )
+    if sent.method.upper() not in ("POST", "PUT") or sent.data is None:
+        return False
+    address = dialect_of(sent.url, sent.host)
+    if address is not None and address.dialect == "anthropic-bedrock":
+        return b'"anthropic_version"' in sent.data  # other vendors' models are invoked there too
+    return address is not None
 
 
 def request_of(call: Call) -> Document:

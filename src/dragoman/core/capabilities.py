@@ -287,6 +287,8 @@ class Form(Struct, frozen=True, kw_only=True):
     """Whether data that are not base64 may stand in an address."""
     absolute: bool = False
     """Whether an address must have a scheme, as anything else is taken for data."""
+    schemes: tuple[str, ...] = ()
+    """The schemes that an address may have; empty: any."""
     files: tuple[str, ...] = ()
     """How the addresses of stored files begin; empty: files have ids."""
     issuers: tuple[str, ...] = ()
@@ -384,6 +386,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     prefill: Literal["told", "never", "unknown"] = "told"
     """Whether the model continues a last message of the assistant: where a request can tell so (or
     the writer knows), never, or it depends on what cannot be known."""
+    training: frozenset[str] = frozenset()
+    """What a record can tell of training, by the fields of ``Training``."""
     results: Results = FLAGGED
     """How the texts and the errors of a result are written."""
     result_names: bool = True

@@ -24,6 +24,7 @@ YES, NO = "yes", "no"
 LABELS = ("title", "filename", "context", "citable", "transcript", "detail")
 REASONING = ("reasoning", "reasoning.signature", "reasoning.id", "reasoning.summary")
 NO_OUTPUT = Outputs(labels=frozenset())
+TRAINING = ("completion", "rejected", "label")
 KINDS = ("image", "audio", "video", "document")
 
 
@@ -93,6 +94,8 @@ def _all(can: Capabilities) -> Iterator[tuple[str, str]]:
     yield "cache", _listed(sorted(can.caching.on), 10)
     yield "cache.ttl", _lifetimes(can)
     yield from _media(can)
+    for name in TRAINING:
+        yield f"training.{name}", _bool(name in can.training)
     yield "candidates", YES if can.candidates is None else NO
     yield "response.failure", _bool(can.failed)
     for code in LACKED:

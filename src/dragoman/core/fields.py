@@ -167,7 +167,8 @@ class Field(Struct, frozen=True):
         else:
             left = tuple(item for item in value if self.only(item))
         if len(left) != len(value):
-            log.dropped(self.name, at, self.why.format(target=target))
+            note = log.approximated if left else log.dropped
+            note(self.name, at, self.why.format(target=target))
         return left or None
 
 

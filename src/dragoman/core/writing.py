@@ -222,6 +222,17 @@ class Writing:
         return self.names(name, at, self.log)
 
     def result_id(self, result: ToolResult) -> str:
+        """The id of the call a result replies; one is made up where it replies none."""
+        found = self.replied_id(result)
+        if found is not None:
+            return found
+        made = self.fresh()
+        self.log.invented(
+            "tool_call.id", result.at, f"the result has no id and no call; it gets {made!r}"
+        )
+        return made
+
+    def replied_id(self, result: ToolResult) -> str | None:
         """The id of the call a result replies; by name, then by order, where it has none."""
         name = result.call_id
         if name is not None:
@@ -235,11 +246,6 @@ class Writing:
                 result.at,
                 f"the result has no id; by position it belongs to {made!r}",
             )
-            return made
-        made = self.fresh()
-        self.log.invented(
-            "tool_call.id", result.at, f"the result has no id and no call; it gets {made!r}"
-        )
         return made
 
 

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+
+from msgspec.structs import replace
 
 from ..core import capabilities as cap
-from ..core.fields import Fields
-from ..core.turns import results_in_place
-from ..core.writing import Rule, Writing, is_blank
-from ..dialect import Dialect
+from ..core.writing import Rule, Writing
 from ..ledger import Ledger
-from ..model import (
-    Block,
-    Json,
-    Message,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Json, Tool
 from ..tools import freeform
+from ._training import Records
 
 START, END = "<start_of_turn>", "<end_of_turn>"
 DECLARE, DECLARED = "<start_function_declaration>", "<end_function_declaration>"
@@ -48,9 +39,6 @@ IDS: Rule = (".", 1000)
 # What a declaration can say of the one parameter that a freeform tool has.
 FREEFORM: Json = {k: v for k, v in freeform.SCHEMA.items() if k != "additionalProperties"}
 
-FIELDS = Fields()
-"""A training text holds no settings."""
-
 
 def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) -> str:
     """A text in which no tokenizer finds a control token: there is no way to quote one."""
@@ -66,47 +54,17 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
     return safe
 
 
-class Gemma(Dialect):
+class Gemma(Records):
     """What no training text has a place for, said aloud."""
 
-    fields = FIELDS
-    can = cap.Capabilities(
-        freeform="wrapped",
-        strict=False,
-        choices=cap.NO_CHOICE,
-        names=cap.NOWHERE,
-        item_ids=cap.NOWHERE,
-        refusals=cap.NOWHERE,
-        passages=cap.NOWHERE,
-        results=cap.Results(errors="mark", joint="\n"),
-        citations=cap.NO_CITATIONS,
+    can = replace(
+        Records.can,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
-        caching=cap.NO_MARKS,
-        media=cap.NO_MEDIA,
-        candidates=1,
-        lacks=cap.RARE | cap.HEAD,
         order={"assistant": {"text": 0, "call": 1}, "response": {"text": 0, "call": 1}},
-        prefill="never",
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_same(dialect))
-
-    def lose_settings(self, tree: Request, w: Writing) -> None:
-        """A text holds a conversation, and nothing that is written about it."""
-        log = w.log
-        if tree.model is not None:
-            log.dropped("model", tree.at, f"{self.name} has no field for the model")
-        FIELDS.write({}, tree.params, w, self.name)
-        self.lose(tree.params.extras, tree.params.at, log)
-
-    def lose_tool(self, tool: Tool, log: Ledger) -> None:
-        self.lose(tool.extras, tool.at, log)
-
-    def lose_call(self, call: ToolCall, w: Writing) -> None:
-        if call.id is not None:
-            w.log.dropped("tool_call.id", call.at, f"{self.name} has no field for tool call ids")
-        self.lose(call.extras, call.at, w.log)
 
     def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
         """The tool that was declared: a function, or a freeform tool in its wrapping."""
@@ -115,68 +73,6 @@ class Gemma(Dialect):
             if found is not None:
                 return Tool(name, found[0], kind="custom", grammar=found[1], at=at)
         return Tool(name, description or None, schema, at=at)
-
-    def plain(self, block: Block, log: Ledger) -> str | None:
-        """The words of a block that is neither a call nor reasoning; None where it has none."""
-        match block:
-            case Text():
-                self.lose(block.extras, block.at, log)
-                return block.text
-            case _:
-                self.omit(block, log)
-        return None
-
-    def join_texts(self, texts: Sequence[tuple[str, str]], log: Ledger) -> str:
-        """Several texts (with their places) as one, each on lines of its own."""
-        kept = [text for text, at in texts if not self.is_lost(text, at, log)]
-        if len(kept) > 1:
-            for _, at in texts[1:]:
-                self.join_text(at, log)
-        return "\n".join(kept)
-
-    def is_lost(self, text: str, at: str, log: Ledger) -> bool:
-        if is_blank(text):
-            self.omit_text(at, log)
-            return True
-        return False
-
-    def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
-        """Results after their calls and in their order: that is all that pairs them here."""
-        messages = results_in_place(messages, log)
-        out: list[Message] = []
-        rank: dict[str | None, int] = {}
-        run: list[Message] = []
-        for message in messages:
-            if message.role == "tool":
-                run.append(message)
-                continue
-            if run:
-                out += self.in_order(run, rank, log)
-                run = []
-            if message.role == "assistant":
-                ids = (b.id for b in message.content if b.__class__ is ToolCall)
-                rank = {call_id: index for index, call_id in enumerate(ids)}
-            out.append(message)
-        return out + self.in_order(run, rank, log)
-
-    def in_order(
-        self, run: list[Message], rank: dict[str | None, int], log: Ledger
-    ) -> list[Message]:
-        if len(run) < 2:
-            return run
-        last = len(rank)
-
-        def place(message: Message) -> int:
-            replied = (b.call_id for b in message.content if isinstance(b, ToolResult))
-            return next((rank[i] for i in replied if i is not None and i in rank), last)
-
-        ordered = sorted(run, key=place)
-        for now, was in zip(ordered, run, strict=True):
-            if now is not was:
-                why = f"{self.name} requires results in the order of their calls"
-                log.moved("message.position", was.at, why)
-                break
-        return ordered
 
 
 def left_out(schema: Json, back: Json) -> Iterable[str]:

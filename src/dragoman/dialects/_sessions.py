@@ -17,9 +17,12 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
+from ..core.capabilities import NO_CHOICE, Capabilities
 from ..core.dates import date_of, has_year
 from ..core.endpoint import Endpoint
+from ..core.fields import Fields
 from ..core.reading import as_dict
+from ..core.walk import meaning
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
@@ -31,6 +34,8 @@ from ..model import (
     Node,
     Params,
     Request,
+    Text,
+    ToolChoice,
     Tree,
 )
 
@@ -99,17 +104,23 @@ def rest_of(doc: Line, *taken: str) -> Line:
     return {key: value for key, value in doc.items() if key not in taken}
 
 
+def stored(can: Capabilities) -> Capabilities:
+    """What an API can express, without what a request says beside its conversation."""
+    return replace(can, strict=False, choices=NO_CHOICE, thinking=None)
+
+
 class SessionFile(Dialect):
     """The base of the dialects of session files. Its document is a list of lines."""
 
     lines = True
-    by_place = True
+    placed = True
     prompts: ClassVar[bool] = False
     """Whether a session holds the system prompt."""
     history: ClassVar[str | None] = None
     model_key = ""
     needs_model = False
     rules: ClassVar[dict[str, str]] = {}
+    fields = Fields()  # the agent has its own
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
 
@@ -163,16 +174,8 @@ class SessionFile(Dialect):
             return tree
         for message in tree.messages:
             if message.role in ("system", "developer"):
-                self.omit_prompt(message, log)
+                lose_prompt(self, message, log)
         return replace(tree, messages=tuple(spoken))
-
-    def omit_prompt(self, message: Message, log: Ledger) -> None:
-        why = f"{self.name} stores no system prompt; the agent has its own"
-        for block in message.content:
-            log.dropped("system", block.at, why)
-        if not message.content:
-            log.dropped("system", message.at, why)
-        self.lose(message.extras, message.at, log)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         return self.write_any(tree, log)
@@ -193,19 +196,21 @@ class SessionFile(Dialect):
             log.dropped("tool", tool.at, why.format("tools"))
             self.lose(tool.extras, tool.at, log)
         choice = tree.tool_choice
-        if choice is not None and not self.is_unsaid(choice):
-            log.dropped("tool_choice", choice.at, why.format("tool choice"))
+        if choice is not None and meaning(choice) != ToolChoice():
+            alone = choice.mode is None and choice.payload is None and choice.parallel is not None
+            code = "tool_choice.parallel" if alone else "tool_choice"
+            log.dropped(code, choice.at, why.format("tool choice"))
         params = tree.params
+        said = meaning(params)
         for name in SETTINGS:
-            value = getattr(params, name)
-            if value is not None and value is not False:
+            if getattr(said, name) is not None:
+                value = getattr(params, name)
                 place = value.at if isinstance(value, Node) else params.where(name)
                 log.dropped(name, place, f"{self.name} has no field for {name}")
         self.lose(params.extras, params.at, log)
         ats = {"model": params.where("model")}
         return replace(tree, tools=None, tool_choice=None, params=Params(at=params.at, ats=ats))
 
-    fields: ClassVar[Any] = None  # no parameters
     restored = Dialect.restored
     fit_model = Dialect.fit_model
 
@@ -309,6 +314,17 @@ def groups_of(messages: Iterable[Message], place_of: Any) -> Iterator[Group]:
             group = Group(place_of(message.at), message, [])
     if group is not None:
         yield group
+
+
+def lose_prompt(d: Dialect, message: Message, log: Ledger) -> None:
+    """A system prompt, which the agent does not store; its mark may stand beside it."""
+    why = f"{d.name} stores no system prompt; the agent has its own"
+    for block in message.content or (message,):
+        log.dropped("system", block.at, why)
+        mark = block.cache if isinstance(block, Text) else None
+        if mark is not None and not mark.at.startswith(f"{block.at}/"):
+            log.dropped("cache", mark.at, why)
+    d.lose(message.extras, message.at, log)
 
 
 def is_alike(one: Message, two: Message) -> bool:

@@ -19,6 +19,7 @@ class AnthropicVertex(OnVertex):
     version = "vertex-2023-10-16"
     # There is no Files API, no MCP connector and no container.
     refused = frozenset({"mcp_servers", "container", "service_tier", "inference_geo"})
+    fields = OnVertex.fields.refusing("service_tier")
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         told = doc.__class__ is dict and doc.get(VERSION) == self.version

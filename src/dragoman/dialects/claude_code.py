@@ -33,9 +33,11 @@ from ._sessions import (
     groups_of,
     is_newer,
     linked,
+    lose_prompt,
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .anthropic_messages import AnthropicMessages, blocks, tools, turns
 
@@ -58,7 +60,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
     spec = "https://code.claude.com/docs/en/sessions"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"anthropic-messages"})
-    can = replace(AnthropicMessages.can, prefill="never")
+    can = stored(replace(AnthropicMessages.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:
@@ -116,7 +118,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
         for group in groups_of(tree.messages, line_of):
             if group.message.role not in ("user", "assistant", "tool"):
-                self.omit_prompt(group.message, log)
+                lose_prompt(self, group.message, log)
                 continue
             message: Line = {
                 "role": "assistant" if group.message.role == "assistant" else "user",

@@ -33,6 +33,7 @@ from ._sessions import (
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .openai_responses import OpenAIResponses, items
 
@@ -70,6 +71,7 @@ class Codex(SessionFile, OpenAIResponses):
     spec = "https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"openai-responses"})
+    can = stored(OpenAIResponses.can)
     listed = True
     prompts = True
     version: ClassVar[str] = VERSION

@@ -123,7 +123,7 @@ def is_spelled(tree: Tree, doc: Json) -> bool:
     from . import get
 
     assert tree.dialect is not None
-    if get(tree.dialect).by_place:
+    if get(tree.dialect).placed:
         return True
     try:
         return bool(get(tree.dialect).write(replace(tree, original=None), Ledger()) != doc)

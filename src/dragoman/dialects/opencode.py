@@ -9,6 +9,7 @@ There is no system prompt and no tool: the agent has its own.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
@@ -19,6 +20,7 @@ from ..core import capabilities as cap
 from ..core.media import kind_of, standard
 from ..core.models import DEFAULT, Models
 from ..core.reading import as_dict, encode, maybe_dict, maybe_str, need_dict, need_list, need_str
+from ..core.signers import signer
 from ..core.turns import SILENCE
 from ..core.writing import Writing, data_uri, json_of, split_data_uri
 from ..dialect import Problem
@@ -65,7 +67,10 @@ UNSENT = frozenset({"text/plain", "application/x-directory"})
 PART = re.compile(r"(.*/parts/(\d{1,9}))(?:/|$)")
 NOBODY = "ses_" + "0" * 26
 """The id of a session that nobody has named; the outer layer, which writes files, has another."""
-ANY = cap.Form(sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}))
+ANY = cap.Form(
+    sources=frozenset({"base64", "url"}), typed=True, labels=frozenset({"filename"}),
+    schemes=("http", "https"),  # other files are those of the machine
+)  # fmt: skip
 USUAL = {
     "image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf",
 }  # fmt: skip
@@ -89,13 +94,15 @@ class Opencode(SessionFile):
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
+        texts=cap.Texts(needed=frozenset({"result"})),
         result_names=False,
         results=cap.Results(joint="\n\n"),
         reasoning=cap.ReasoningForm(
             signatures=frozenset(KEYS), redacted=frozenset({("anthropic", "encrypted")})
         ),
         caching=cap.NO_MARKS,
-        media=cap.MediaForms(kinds=FORMS),
+        # A file of text is not sent: opencode puts what is in it into a text beside it.
+        media=cap.MediaForms(kinds=FORMS, texts=cap.WORDS),
         order={"tool": {"text": 0, "image": 1, "audio": 1, "video": 1, "document": 1}},
         prefill="never",
         unfit={
@@ -243,8 +250,10 @@ class Opencode(SessionFile):
         status = state.get("status")
         if status == "completed" and state.get("output").__class__ is str:
             inner |= {"status": (), "output": ()}
-            content: list[Block] = [Text(state["output"], at=f"{where}/output")]
+            content: list[Block] = []
             files = state.get("attachments")
+            if state["output"] or not files:  # beside media, an empty text says nothing
+                content.append(Text(state["output"], at=f"{where}/output"))
             if files.__class__ is list and files:
                 read = [
                     self.read_file(as_dict(each, f"{where}/attachments/{i}"),
@@ -531,7 +540,10 @@ class Writer:
                 return with_mark(out, block.signature)
             case Media():
                 d.lose(block.extras, block.at, w.log)
-                return file_of(block)
+                if w.same or block.source.media_type not in UNSENT:
+                    return file_of(block)
+                written = self.worded(block)
+                return None if written is None else {"type": "text", "text": written}
             case ToolCall():
                 return self.write_call(block)
             case Raw() if d.is_same(block.dialect):
@@ -539,6 +551,18 @@ class Writer:
             case _:
                 d.omit(block, w.log)
                 return None
+
+    def worded(self, block: Media) -> str | None:
+        """The words of a file that is not sent."""
+        log, name = self.w.log, self.d.name
+        written = text_in(block.source.value) if block.source.kind == "base64" else None
+        if written is None:
+            log.dropped("media", block.at, f"{name} does not send {block.source.media_type} files")
+            return None
+        log.approximated("media", block.at, f"{name} does not send text files; written as text")
+        if block.filename is not None:
+            log.dropped("media.filename", block.at, f"{name} has no file names of texts")
+        return written
 
     def write_call(self, call: ToolCall) -> Line:
         d, w = self.d, self.w
@@ -565,7 +589,8 @@ class Writer:
                 d.omit(result, w.log)
                 continue
             d.lose(result.extras, result.at, w.log)
-            number, part = self.calls.get(w.result_id(result), (-1, {}))
+            replied = w.replied_id(result)
+            number, part = (-1, {}) if replied is None else self.calls.get(replied, (-1, {}))
             if number < 0:
                 why = f"{d.name} stores a result with its call, and there is none"
                 w.log.dropped("tool_result", result.at, why)
@@ -583,11 +608,14 @@ class Writer:
     def state_of(self, result: ToolResult, new: bool) -> Line:
         """What a result says, and what else opencode requires there."""
         when = {"time": {"start": self.time, "end": self.time}} if new else {}
-        said = "\n\n".join(block.text for block in result.content if isinstance(block, Text))
-        files = [file_of(block) for block in result.content if isinstance(block, Media)]
+        texts, files = list[str](), list[Line]()
         for block in result.content:
-            if isinstance(block, Media):
-                self.d.lose(block.extras, block.at, self.w.log)
+            written = self.write_block(block) if isinstance(block, Text | Media) else None
+            if written is not None and written["type"] == "text":
+                texts.append(written["text"])
+            elif written is not None:
+                files.append(written)
+        said = "\n\n".join(texts)
         if result.is_error and not files:
             return {"status": "error", "error": said, **when}
         out: Line = {"status": "completed", "output": said}
@@ -623,11 +651,19 @@ def with_mark(out: Line, mark: Signature | None) -> Line:
     """A part with its signature, where the AI SDK has it."""
     if mark is None:
         return out
-    place = KEYS.get((mark.issuer, mark.kind))
+    place = KEYS.get((signer(mark), mark.kind))
     if place is None:  # lowering has reported it
         return out
     provider, key = place
     return {**out, "metadata": {provider: {key: mark.data}}}
+
+
+def text_in(data: str) -> str | None:
+    """The text that base64 holds; None where it holds none."""
+    try:
+        return base64.b64decode(data).decode()
+    except ValueError:
+        return None
 
 
 def file_of(block: Media) -> Line:

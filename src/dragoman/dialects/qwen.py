@@ -61,7 +61,10 @@ class Qwen(Prefixed):
         # https://www.alibabacloud.com/help/en/model-studio/deep-thinking
         thinking=cap.ThinkingForm(modes=frozenset({"on", "off"}), budgets=True),
         caching=cap.Caching(on=OpenAIChat.can.caching.on, ttls=("5m",)),
-        media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
+        media=cap.MediaForms(
+            kinds={**MORE_MEDIA, "audio": replace(MORE_MEDIA["audio"], typed=True)},
+            texts=cap.WORDS,
+        ),
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     any_audio = True
@@ -127,15 +130,17 @@ class Qwen(Prefixed):
         if found is not None:
             source = replace(block.source, value=found[1])
             return replace(block, source=source if source.media_type else typed(source, found[0]))
-        return replace(block, source=Source("url", value)) if "://" in value[:12] else block
+        if "://" not in value[:12]:
+            return block
+        return replace(block, source=replace(block.source, kind="url"))
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json]:
         source = block.source
         inner: dict[str, Json] = {"data": source.value}
         if source.kind == "base64":
             inner["data"] = data_uri("", source.value)
-            if source.media_type is not None:
-                inner["format"] = source.media_type.removeprefix("audio/")
+        if source.media_type is not None:
+            inner["format"] = source.media_type.removeprefix("audio/")
         return {"type": "input_audio", "input_audio": inner}
 
 

@@ -34,6 +34,7 @@ from ._sessions import (
     number_of,
     objects,
     rest_of,
+    stored,
 )
 from .gemini import Gemini, parts, turns
 
@@ -53,7 +54,7 @@ class QwenCode(SessionFile, Gemini):
     aliases: ClassVar[tuple[str, ...]] = ()
     issuer = "google"
     kin = frozenset({"gemini"})
-    can = replace(Gemini.can, prefill="never")
+    can = stored(replace(Gemini.can, prefill="never"))
     version: ClassVar[str] = VERSION
 
     def sniff(self, doc: Json) -> Iterator[tuple[str, float, tuple[str, ...]]]:

@@ -23,7 +23,7 @@ from .openai_chat.sniff import Marks
 from .openai_chat.variant import IMAGES, MORE_MEDIA, Compatible, compatible
 
 AUDIO = "audio_content"
-PLAIN_AUDIO = only("type", AUDIO)
+PLAIN_AUDIO, PLAIN_DATA = only("type", AUDIO), only("content")
 MARKS = Marks(
     request={"do_sample": 0.2},
     usage={
@@ -52,7 +52,8 @@ class SambaNova(Compatible):
         media=cap.MediaForms(
             kinds={
                 "image": replace(IMAGES, sources=frozenset({"base64"}), labels=frozenset()),
-                "audio": replace(MORE_MEDIA["audio"], sources=frozenset({"base64"})),
+                # "data:audio/mp3;base64,", as its documentation has it
+                "audio": replace(MORE_MEDIA["audio"], sources=frozenset({"base64"}), synonyms={}),
                 "video": MORE_MEDIA["video"],
             },
             texts=cap.WORDS,
@@ -76,8 +77,9 @@ class SambaNova(Compatible):
 
     def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
         inner = doc.get(AUDIO)
-        known = kind == AUDIO and PLAIN_AUDIO(doc) and inner.__class__ is dict
-        data = inner.get("content") if inner.__class__ is dict and len(inner) == 1 else None
+        known = kind == AUDIO and PLAIN_AUDIO(doc)
+        plain = inner.__class__ is dict and PLAIN_DATA(inner)
+        data = inner.get("content") if plain else None  # type: ignore[union-attr]
         if not known or data.__class__ is not str:
             return super().read_part(doc, kind, at)
         source = read_url(data)

@@ -66,6 +66,7 @@ class Together(Compatible):
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "audio_url"}
     any_audio = True
+    numbers_calls = True  # types/tool_choice.py: `index: float`
     fields = Compatible.fields.but(
         OLD_LIMIT,
         Field("top_k", whole),

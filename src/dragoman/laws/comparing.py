@@ -35,6 +35,7 @@ from ..model import (
     Toolbox,
     ToolCall,
     ToolResult,
+    Training,
     Usage,
 )
 from .aligning import Blocks
@@ -288,6 +289,16 @@ def _uncounted(
     out.append(Change("Usage.unsaid", how, at, near, inside, old, new))
 
 
+def _rejected(
+    old: Any, read: Any, new: Any, at: str, above: tuple[str, ...], out: list[Change]
+) -> None:
+    """The worse reply of a pair."""
+    if old and new:
+        _conversation(old, read, new, at, above, out)
+    else:
+        out.append(Change("Training.rejected", how_of(old, new), at, (), above, old, new))
+
+
 _FIELDS: dict[tuple[type, str], Special] = {
     (Usage, "unsaid"): _uncounted,
     (object, "extras"): note_extras,
@@ -295,6 +306,7 @@ _FIELDS: dict[tuple[type, str], Special] = {
     (Request, "messages"): _conversation,
     (History, "messages"): _conversation,
     (Candidate, "message"): _one,
+    (Training, "rejected"): _rejected,
     (Media, "source"): _source,
     (ToolResult, "content"): _content,
     (Passage, "content"): _content,

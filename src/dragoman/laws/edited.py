@@ -14,7 +14,17 @@ from ..model import Json
 from ..result import Result
 from .documents import needs_a_model
 from .edits import OTHER, SAME
-from .wire import TURNS, as_text, has_items, kind, names_ids, turns_in, with_turns
+from .wire import (
+    REASONING,
+    TURNS,
+    as_text,
+    has_items,
+    kind,
+    names_ids,
+    turns_in,
+    type_of,
+    with_turns,
+)
 
 
 class Edited(NamedTuple):
@@ -43,11 +53,12 @@ class Edited(NamedTuple):
         return apart + out
 
     def turns(self, document: Json) -> list[list[Json]]:
-        """The turns of a document; in Responses, all items of one reply are one."""
+        """The turns of a document; in Responses, all items of one reply are one, and reasoning is
+        part of the message after it."""
         out: list[list[Json]] = []
         for item in self.items(document):
             goes_on = out and kind(item) == kind(out[-1][-1]) == "assistant"
-            if goes_on and has_items(self.source):
+            if goes_on and (has_items(self.source) or type_of(out[-1][-1]) in REASONING):
                 out[-1].append(item)
             else:
                 out.append([item])

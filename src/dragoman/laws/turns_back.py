@@ -107,6 +107,10 @@ class Choices:
         if kept != [*range(group.start, group.end)]:
             return [item]  # a part of what stands or falls together
         choices = [Way(group.original, size, number)]
+        if number == 0 and index > 0 and (left := without_prompts(group.original)):
+            # An agent stores no system prompt: it came with the first turn, which is no longer the
+            # first. That it is gone must be reported.
+            choices.append(Way(left, size))
         choices += [Way(self.groups[n].original, 1, n) for n in self.equals(index, partner)]
         is_clean = flat(self.was[group.start : group.end]) == group.original
         if is_clean or self.may_stay(index, group):
@@ -217,6 +221,12 @@ def groups_of(was: list[list[Json]], original: list[list[Json]]) -> list[Group]:
             group = _both(merged.pop(), group)
         merged.append(group)
     return _exchanged(merged, was, original, places)
+
+
+def without_prompts(items: list[Json]) -> list[Json]:
+    """What comes after the system prompts at the front; empty: there are none."""
+    said = [item for item in items if item.get("role") not in ("system", "developer")]
+    return said if len(said) < len(items) and said == items[-len(said) :] else []
 
 
 def _exchanged(

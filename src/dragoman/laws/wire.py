@@ -15,6 +15,10 @@ INNER = {"native": "tree"}
 """The key of what holds the conversation, where it is not at the top."""
 
 
+WHOLE_REPLIES = frozenset({"vercel-ui"})
+"""Dialects of which one item has all steps of a reply: the calls, their results, what follows."""
+
+
 def _key_of_turns(name: str) -> str | None:
     return "messages" if name in INNER else dialects.get(name).history
 
@@ -69,6 +73,8 @@ def parts_of(item: Json) -> list[Json]:
 
 def type_of(part: Json) -> str:
     found = part.get("type") or part.get("block")  # the latter is our own
+    if found is None and part.get("role") == "reasoning":  # AG-UI's, which is a message
+        return "reasoning"
     return found if isinstance(found, str) else ""
 
 
@@ -92,6 +98,7 @@ PAIRING = ("tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId", 
 RESULTS = {
     "tool_result",
     "function_call_output",
+    "function_result",
     "custom_tool_call_output",
     "tool-result",
     "tool_response",
@@ -101,7 +108,7 @@ RESULTS = {
 RESULT_KEYS = ("functionResponse", "function_response", "toolResult")
 
 
-REASONING = {"thinking", "redacted_thinking", "reasoning"}
+REASONING = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
 def calls_in(item: Json) -> Iterator[tuple[Json, str]]:
@@ -131,6 +138,8 @@ def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
                 yield part[name], "toolUseId" if name in ("toolUse", "toolResult") else "id"
         if type_of(part).endswith("tool_use") or type_of(part) in ("tool_call", "tool-call"):
             yield part, "id"
+        if type_of(part) == "function_call" and "call_id" not in part:  # a step of Gemini's
+            yield part, "id"
 
 
 def kind(item: Json) -> str:
@@ -145,7 +154,9 @@ def kind(item: Json) -> str:
         return "user"  # the first may be anything, and goes with what stands before it
     if role in ("tool", "function") or any(holds_result(part) for part in parts_of(item)):
         return "result"
-    return "assistant" if role in ("assistant", "model", "ai", None) else "user"
+    if type_of(item) == "user_input":
+        return "user"
+    return "assistant" if role in ("assistant", "model", "ai", "reasoning", None) else "user"
 
 
 def holds_result(part: Json) -> bool:
@@ -162,12 +173,24 @@ def rounds(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
         who = kind(item)
         goes_on = who == "result" and before in ("assistant", "result")
         if who == before == "assistant":  # the results of both may stand in one turn
-            goes_on = has_items(dialect) or bool(ids_of(turns[index - 1]))
+            last = turns[index - 1]
+            goes_on = has_items(dialect) or bool(ids_of(last)) or type_of(last) in REASONING
         if goes_on and out:
             out[-1] = (out[-1][0], index + 1)
         elif who != "system":
             out.append((index, index + 1))
         before = who
+    return out
+
+
+def replies(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
+    """The same, where all that is said between two turns of the user is one item elsewhere."""
+    out: list[tuple[int, int]] = []
+    for start, end in rounds(turns, dialect):
+        if out and out[-1][1] == start and kind(turns[start]) == kind(turns[out[-1][0]]) != "user":
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
     return out
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, cast
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..errors import MissingExtra
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+CHUNK = 64 * 1024
+PACKED_CHUNK = 1024
+"""How much of zstd is unpacked at once: four bytes of it may stand for 128 kB."""
 
 
 def unpacked(file: BinaryIO) -> BinaryIO:
@@ -19,4 +28,41 @@ def unpacked(file: BinaryIO) -> BinaryIO:
         import zstandard
     except ImportError:
         raise MissingExtra("zstd", "zstd") from None
-    return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(file))
+    unpacked = Unpacked(file, zstandard.ZstdDecompressor().decompressobj)
+    return cast(BinaryIO, io.BufferedReader(unpacked, CHUNK))
+
+
+class Unpacked(io.RawIOBase):
+    """Frames of zstd, unpacked; the package itself takes a file that breaks off for a whole one."""
+
+    def __init__(self, file: BinaryIO, make: Callable[[], Any]) -> None:
+        self._file, self._make = file, make
+        self._frame = make()
+        self._begun = False  # the frame has bytes, so it must have an end
+        self._packed = b""  # what comes after the bytes that are being unpacked
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready:
+            if self._frame.eof:
+                self._packed = self._frame.unused_data + self._packed
+                self._frame, self._begun = self._make(), False
+            packed = self._packed or self._file.read(CHUNK)
+            data, self._packed = packed[:PACKED_CHUNK], packed[PACKED_CHUNK:]
+            if not data:
+                if self._begun:
+                    raise EOFError("the compressed data is truncated")
+                return 0
+            self._begun = True
+            self._ready = memoryview(self._frame.decompress(data))
+        taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(taken)] = taken
+        return len(taken)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -43,6 +43,7 @@ from ..model import (
     ToolCall,
     ToolChoice,
     ToolResult,
+    Training,
     Tree,
     Usage,
 )
@@ -477,7 +478,21 @@ def settings(tree: Request) -> list[Fact]:
         facts.append(("tool choice", choice(tree.tool_choice)))
     if tree.prefill:
         facts.append(("", "the last message is a prefill"))
+    if tree.training is not None:
+        facts += of_training(tree.training)
     return facts + [(key, value) for key, value in fields(tree.params)]
+
+
+def of_training(told: Training) -> list[Fact]:
+    """What a record of a training set tells."""
+    facts: list[Fact] = []
+    if told.completion is not None:
+        facts.append(("completion", f"the last {told.completion} messages"))
+    if told.rejected is not None:
+        facts.append(("rejected", f"{len(told.rejected)} messages"))
+    if told.label is not None:
+        facts.append(("label", "good" if told.label else "bad"))
+    return facts
 
 
 SETTINGS = tuple(f for f in Params.__struct_fields__ if f not in ("ats", "at", "extras"))

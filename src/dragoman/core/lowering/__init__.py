@@ -65,6 +65,7 @@ from . import (
     roles,
     thinking,
     tools,
+    training,
 )
 from .messages import Messages, plain_texts
 from .opening import Opening
@@ -96,6 +97,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":
             tree = prefill.lower(tree, to, log)
+        if tree.training is not None:
+            tree = training.lower(tree, to, log)
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, Response):
         return responses.lower(tree, to, log)

@@ -121,9 +121,19 @@ def _refused(
         return f"{to.name} takes data as base64 only"
     if source.kind == "url" and form.absolute and "://" not in source.value[:16]:
         return f"{to.name} takes an address without a scheme for data"
+    if source.kind == "url" and form.schemes and _scheme(source.value) not in form.schemes:
+        return f"{to.name} takes no addresses but those of {' and '.join(form.schemes)}"
     if source.kind == "base64":
         return _refused_data(source, kind, form, lowering)
     return None
+
+
+def _scheme(address: str) -> str:
+    """
+    >>> _scheme("https://example.com/a.png"), _scheme("UEsDBBQACAgI")
+    ('https', '')
+    """
+    return address[: max(address[:16].find("://"), 0)]
 
 
 def _is_taken(source: Source, kind: str, form: Form) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core.endpoint import Endpoint
+from ...core.fields import NO_FIELD
 from ...lint.evidence import Verdict, told_by
 from ...model import Json
 from ..anthropic_messages.variant import VERSION, Served
@@ -25,9 +26,10 @@ class AnthropicBedrock(Served):
     spec = "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html"
     # anthropic 2.8 (PyPI), lib/bedrock/_client.py
     version = "bedrock-2023-05-31"
-    streams_in_body = False
     # There is no Files API, no MCP connector and no container, and Amazon has tiers of its own.
     refused = frozenset({"mcp_servers", "container", "service_tier", "inference_geo"})
+    # The address asks for a stream.
+    fields = Served.fields.refusing("stream", "service_tier", why=NO_FIELD)
     framing = "eventstream"
     keep_alive = b""
     takes_comments = False

@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Sequence
 
-from ...core.reading import encode
+from ...core.reading import as_dict, encode, sole
 from ...errors import Malformed
 from ...model import Json
 from ...streams.events import Delta, Event
@@ -37,17 +37,20 @@ class InvokedReader(AnthropicReader):
 
     def inner(self, frame: Frame) -> Frame:
         """The event that a frame holds."""
-        doc = self.parse(frame)
+        name, doc = frame[0], self.parse(frame)
+        key = sole(doc)
+        if not name and key is not None and (key == CHUNK or key in EXCEPTIONS):
+            name, doc = key, as_dict(doc[key], f"/{key}")  # parsed: its name is a key
         data = doc.get("bytes")
         if data.__class__ is str:
             try:
                 return "", b64decode(data, validate=True)
             except (Error, ValueError):
                 raise Malformed("expected base64", "/bytes") from None
-        if frame[0] not in ("", CHUNK):
-            kind = EXCEPTIONS.get(frame[0][:1].lower() + frame[0][1:], "api_error")
+        if name not in ("", CHUNK):
+            kind = EXCEPTIONS.get(name[:1].lower() + name[1:], "api_error")
             message = doc.get("message")
-            words = message if message.__class__ is str else frame[0]
+            words = message if message.__class__ is str else name
             return "error", encode({"type": "error", "error": {"type": kind, "message": words}})
         return frame  # the event itself, as some recorders have it
 

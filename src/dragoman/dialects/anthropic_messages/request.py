@@ -235,7 +235,7 @@ def write_params(d: AnthropicMessages, out: dict[str, Json], tree: Request, w: W
     given = tree.params
     if given.max_tokens is None and not w.same:
         given = with_limit(d, given, w)
-    if (params := FIELDS.write(out, given, w, d.name)) is None:
+    if (params := d.fields.write(out, given, w, d.name)) is None:
         return
     if params.cache is not None:
         out["cache_control"] = write_cache(d, params.cache, w)

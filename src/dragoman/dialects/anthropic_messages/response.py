@@ -249,7 +249,7 @@ def read_error(d: AnthropicMessages, doc: Json) -> Failure:
 
 def write_error(d: AnthropicMessages, tree: Failure, log: Ledger) -> Json:
     word = tree.type
-    if not d.is_same(tree.dialect):
+    if not d.knows(tree.dialect):
         word = ERROR_TYPES.get(tree.kind, "api_error")
         if tree.kind not in ERROR_TYPES:
             note_error_type(tree, "api_error", log)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ...core.reading import UNREADABLE, compact, encode, maybe_dict, maybe_list, need_dict
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
+from ...model import Block, Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
 from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.orders import REDACTED_LATE
@@ -389,12 +389,12 @@ class AnthropicWriter(ClaudeWriter):
         elif isinstance(block, Reasoning):
             key, kind = "thinking", "thinking_delta"
             doc = {"type": "thinking", "thinking": "", "signature": ""}
-            if self.same:
+            if self.same or self.is_kin(block):
                 doc = (
                     blocks.write_reasoning(self.dialect, replace(block, content=("",)), self.w)
                     or doc
                 )
-        elif isinstance(block, Text) and self.same:
+        elif isinstance(block, Text) and (self.same or self.is_kin(block)):
             doc = blocks.write_text(self.dialect, block, self.w)
         head = {
             "type": "content_block_delta",
@@ -406,6 +406,10 @@ class AnthropicWriter(ClaudeWriter):
         start = self.frame("content_block_start", index=self.number, content_block=doc)
         freeform = isinstance(block, ToolCall) and block.kind == "custom"
         return start + self.wrap("input") if freeform else start
+
+    def is_kin(self, block: Block) -> bool:
+        """Whether a block bears what only a relative of this dialect knows."""
+        return block.extras is not None and self.dialect.knows(block.extras.dialect)
 
     def add_arguments(self, text: str) -> bytes:
         return self.more(text)

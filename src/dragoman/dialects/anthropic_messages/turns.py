@@ -348,9 +348,9 @@ def flush_system(
     d: AnthropicMessages, waiting: list[Message], out: list[dict[str, Json]], w: Writing
 ) -> None:
     for message in waiting:
-        note_system(d, message, w)
         doc = write_turn(d, message, "system", w)
         if not doc["content"]:
+            note_relative(d, message, w)
             d.omit_message(message, w.log)
         elif w.facts.system_turns is False:
             # "role 'system' is not supported on this model"
@@ -364,11 +364,18 @@ def flush_system(
             out.append(doc | {"role": "user"})
         elif out[-1]["role"] == "system":
             # "role 'system' must precede an 'assistant' message", so there can be only one
+            note_relative(d, message, w)
             d.merge_message(message, w.log)
             join_turn(out[-1], doc["content"])
         else:
             out.append(doc)
     waiting.clear()
+
+
+def note_relative(d: AnthropicMessages, message: Message, w: Writing) -> None:
+    """What a relative knows of a message is written with it, and lost if there is no message."""
+    if message.extras is not None and d.knows(message.extras.dialect):
+        note_system(d, message, w)
 
 
 def write_turn(d: AnthropicMessages, message: Message, role: str, w: Writing) -> dict[str, Json]:

@@ -25,8 +25,6 @@ class Served(AnthropicMessages):
     version: ClassVar[str]
     refused: ClassVar[frozenset[str]] = frozenset()
     """Fields of the Messages API that are not accepted."""
-    streams_in_body: ClassVar[bool] = True
-    """Whether the body says that a stream is asked for."""
 
     def read_request(self, doc: Json) -> Request:
         if doc.__class__ is dict and doc.get(VERSION) == self.version:
@@ -36,16 +34,9 @@ class Served(AnthropicMessages):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_same(tree.dialect):
             return {VERSION: self.version, **super().write_request(tree, log)}
-        params = tree.params
-        if params.stream and not self.streams_in_body:
-            log.dropped("stream", params.where("stream"), f"{self.name} has no field for stream")
-            tree = replace(tree, params=replace(params, stream=None))
-        if params.service_tier is not None and "service_tier" in self.refused:
-            why = f"service_tier is not supported by {self.name}"
-            log.dropped("service_tier", params.where("service_tier"), why)
-            tree = replace(tree, params=replace(tree.params, service_tier=None))
         tree = self.without_refused(tree, log)
         out: Json = super().write_request(tree, log)
+        params = tree.params
         if out.pop("model", None) is not None and params.ats.get("model") != "":
             log.dropped("model", params.where("model"), f"{self.name} has the model in its address")
         return {VERSION: self.version, **out}

@@ -374,7 +374,7 @@ def write_reply(d: LangChain, message: Message, w: Writing) -> dict[str, Json]:
     calls: list[Json] = []
     broken: list[Json] = []
     provider = Provider()
-    content = split_calls(message.content)
+    content = split_calls(message.content, w.same)
     listed: list[Json] = []
     for block in message.content:
         if isinstance(block, ToolCall):
@@ -394,13 +394,13 @@ def write_reply(d: LangChain, message: Message, w: Writing) -> dict[str, Json]:
     return d.wrap("ai", d.emit(data, message, w.log), message)
 
 
-def split_calls(content: Sequence[Block]) -> str | None:
+def split_calls(content: Sequence[Block], same: bool) -> str | None:
     """The text of a reply that is no more than a text and calls; None where it must be a list."""
     texts = [block for block in content if not isinstance(block, ToolCall)]
     if not texts:
         return ""
     only = texts[0]
-    whole = len(texts) == 1 and content[0] is only and is_plain_text(only) and only.text != ""
+    whole = len(texts) == 1 and content[0] is only and is_plain_text(only, same) and only.text != ""
     return only.text if whole and isinstance(only, Text) else None
 
 

@@ -62,6 +62,7 @@ class MiniMax(Switched, Stored):
     modes: ClassVar[Mapping[str, Mode]] = {"adaptive": "adaptive", "disabled": "off"}
     can = replace(
         Switched.can,
+        names=cap.EVERYWHERE,  # "name": "MiniMax AI"
         developer=False,
         strict=False,
         outputs=cap.Outputs(json="dropped", schemas=frozenset()),

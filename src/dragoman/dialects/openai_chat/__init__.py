@@ -133,6 +133,8 @@ class OpenAIChat(Ruled):
     """Whether a recording may have any format, or none that is named."""
     thinking_key: ClassVar[str | None] = None
     """Where a variant of this dialect wants the model's reasoning sent back."""
+    numbers_calls: ClassVar[bool] = False
+    """Whether a call has an ``index`` at rest as well."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
     enforces: ClassVar[bool] = True

@@ -676,6 +676,8 @@ class ChatReader(StreamReader):
             for number, call in sorted(speaker.calls.items())
             if is_named(call)
         ]
+        if self.dialect.numbers_calls:
+            calls = [{**call, "index": number} for number, call in enumerate(calls)]
         if calls:
             message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}

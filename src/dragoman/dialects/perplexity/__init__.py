@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from ...core import capabilities as cap
 from ...core.fields import Field, number, strings, whole
+from ...core.lowering import order
 from ...core.writing import Writing
 from ...lint.evidence import Verdict, told_by
-from ...model import Candidate, Citation, Json, Media, Message, Response, Text, Usage
+from ...model import Candidate, Citation, Json, Media, Message, Raw, Response, Text, Usage
 from ..openai_chat import messages as chat_messages
 from ..openai_chat import parts
 from ..openai_chat.request import OLD_LIMIT
@@ -143,6 +144,12 @@ class Perplexity(Compatible):
         return PerplexityReader(self, whole)
 
 
+def is_written(d: Perplexity, message: Message) -> bool:
+    """Whether anything of a message is written: blocks that another dialect knows are not."""
+    blocks = message.content
+    return not blocks or any(not isinstance(x, Raw) or d.is_same(x.dialect) for x in blocks)
+
+
 def alternating(d: Perplexity, messages: Sequence[Message], w: Writing) -> Sequence[Message]:
     """ "After the (optional) system message(s), user or tool message(s) should alternate with
     assistant message(s)": https://github.com/perplexityai/api-discussion/issues/265
@@ -155,9 +162,13 @@ def alternating(d: Perplexity, messages: Sequence[Message], w: Writing) -> Seque
         if last is None or last.role != message.role or message.role not in MERGED:
             out.append(message)
             continue
-        d.merge_message(message, w.log)
+        if is_written(d, last) and is_written(d, message):
+            d.merge_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
-        out[-1] = replace(last, content=(*last.content, *message.content))
+        both = (*last.content, *message.content)
+        if message.role == "assistant":
+            both = order.lower(both, d.can.order["assistant"], d, w.log)
+        out[-1] = replace(last, content=both)
     return messages if len(out) == len(messages) else out
 
 

@@ -303,7 +303,9 @@ def read_data(written: Json, media_type: str | None) -> Source | None:
         case {"type": "data", "data": str(data)} if TAGGED["data"](written):
             return Source("base64", data, exact)
         case {"type": "url", "url": str(url)} if TAGGED["url"](written):
-            return Source("url", url, exact)
+            # The SDK makes this of a file of a UI message, whose address has the data in it.
+            found = split_data_uri(url)
+            return Source("url", url, exact) if found is None else read_text_data(url, exact)
         case {"type": "text", "text": str(text)} if TAGGED["text"](written):
             return Source("text", text, exact)
         case {"type": "reference", "reference": dict(reference)} if TAGGED["reference"](written):

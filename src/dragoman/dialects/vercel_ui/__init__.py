@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...core import capabilities as cap
 from ...dialect import Dialect
+from ...model import Hosted, Reasoning, ToolCall
 from .._ai_sdk import KEPT, STOPS
-from . import message
+from . import history, message
 from .message import COUNTS, USUAL_TYPES
 
 if TYPE_CHECKING:
@@ -23,18 +26,29 @@ if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
 
 
+IN_REPLIES = cap.ReasoningForm(signatures=KEPT)
+
+
 class VercelUI(Dialect):
     name = "vercel-ui"
     spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
     aliases = ("ai-sdk-ui",)
+    windows = False  # the result of a tool stands in its call
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
     can = cap.Capabilities(
         names=cap.NOWHERE,
         developer=False,
-        item_ids=cap.NOWHERE,
+        item_ids=cap.HISTORY,
         refusals=cap.NOWHERE,
         citations=cap.Citations(forms=("url",), lacks=("span", "quote", "location", "signature")),
-        reasoning=cap.ReasoningForm(signatures=KEPT),
+        reasoning=replace(
+            IN_REPLIES,
+            ids=cap.HISTORY,
+            summed=frozenset({("openai", "encrypted")}),
+            summed_by_id=True,
+            empty=cap.HISTORY,
+        ),
+        replies=IN_REPLIES,
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={
@@ -47,9 +61,16 @@ class VercelUI(Dialect):
                 )
                 for kind, usual in USUAL_TYPES.items()
             },
-            roles=frozenset({"assistant"}),
+            roles=frozenset({"user", "assistant"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
+        texts=cap.Texts(needed=frozenset({"result", "error"})),
+        unfit={
+            **cap.RESULTS_APART,
+            "system": cap.NOT_TEXT,
+            "developer": cap.NOT_TEXT,
+            "user": cap.RESULTS_APART["user"] | {Reasoning, ToolCall, Hosted},
+        },
         candidates=1,
         lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.created"},
     )
@@ -62,6 +83,8 @@ class VercelUI(Dialect):
     stops = STOPS.but({}, {"cancelled": "other"})
     counts = COUNTS
 
+    read_messages = history.read_messages
+    write_messages = history.write_messages
     read_response = message.read_response
     write_response = message.write_response
     sniff = message.guesses

@@ -25,6 +25,7 @@ from ...core.reading import (
 from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
 from ...errors import Malformed
 from ...ledger import Ledger
+from ...lint.evidence import PARTS, is_list_of_objects, objects
 from ...model import (
     Block,
     Candidate,
@@ -80,6 +81,7 @@ APPROVAL = {
 KINDS = frozenset(
     {"text", "reasoning", "dynamic-tool", "file", "source-url", "source-document", "step-start"}
 )
+ROLES = ("system", "user", "assistant")
 Signed = TypeVar("Signed", Text, ToolCall, Media)
 IDS = (r"[\s\S]", 512)
 NAMES = (r"[\s\S]", 256)
@@ -368,6 +370,8 @@ def write_file(d: VercelUI, block: Media, w: Writing) -> Iterable[Json]:
 
 
 def guesses(d: VercelUI, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
+    if (seen := guess_messages(doc)) is not None:
+        yield seen
     if not isinstance(doc, dict):
         return
     parts = doc.get("parts")
@@ -380,6 +384,24 @@ def guesses(d: VercelUI, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...
             yield "response", 0.95, (f"'parts' of the AI SDK: {written}",)
     elif doc.get("type") == "error" and isinstance(doc.get("errorText"), str):
         yield "error", 0.95, ("'errorText'",)
+
+
+def guess_messages(doc: Json) -> tuple[str, float, tuple[str, ...]] | None:
+    """A list of messages with parts, each with a type of the SDK's."""
+    messages = doc.get("messages") if doc.__class__ is dict else doc
+    if not is_list_of_objects(messages):
+        return None
+    named = 0
+    for message in objects(messages):
+        parts = message.get("parts")
+        if parts.__class__ is not list or message.get("role") not in ROLES:
+            return None
+        for part in parts[:PARTS]:
+            kind = part.get("type") if part.__class__ is dict else None
+            if kind.__class__ is not str or (kind in ("text", "reasoning") and "text" not in part):
+                return None
+            named += kind in KINDS or kind.startswith(("tool-", "data-"))
+    return ("messages", 0.96, ("messages with 'parts' of the AI SDK",)) if named else None
 
 
 def read_source(d: VercelUI, doc: dict[str, Json], at: str) -> Citation | None:

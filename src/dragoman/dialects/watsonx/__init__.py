@@ -168,7 +168,7 @@ class Watsonx(Compatible):
         code = tree.code
         if not same:
             code = CODE_OF.get(tree.kind, CODE_OF["server"])
-            if tree.kind not in CODE_OF or tree.type is not None:
+            if tree.kind not in CODE_OF:
                 note_error_type(tree, code, log)
             note_error_code(tree, code, log)
             self.note_error(tree, log)

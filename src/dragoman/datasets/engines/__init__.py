@@ -1,0 +1,1 @@
+"""Who does the work: processes on this machine, or Ray."""

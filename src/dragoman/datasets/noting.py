@@ -1,0 +1,267 @@
+"""What is noted of each line that was written, and of all that happened in a chunk.
+
+A note has all that the selection and the report need, so that nobody reads a line twice. Notes and
+counts are stored beside the lines of their chunk (``to_bytes``), which is what a job that was
+killed goes on with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ..ledger import Loss
+from ..model import (
+    Block,
+    Json,
+    Message,
+    Passage,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+MOST = 200
+"""How many characters of a name or a reason are kept."""
+
+
+class Note(Struct, array_like=True):
+    """A line: its length in bytes, and what it is."""
+
+    length: int
+    conversation: bytes
+    """a digest of how the conversation begins: it decides about the split"""
+    source: str
+    chars: int
+    messages: int
+    tokens: int | None
+    roles: dict[str, int]
+    tools: dict[str, int]
+    content: bytes = b""
+    """a digest of the line, where equal ones are dropped"""
+    signature: bytes = b""
+    """of MinHash, where those that are nearly equal are dropped"""
+
+
+class Reject(Struct, array_like=True):
+    """A record of which no line was made. ``line`` counts from 1 in its chunk, then in its file."""
+
+    input: int
+    line: int | None
+    at: str
+    code: str
+    why: str
+
+
+class Count(Struct, array_like=True):
+    """A kind of loss: how often, in how many records, and where first."""
+
+    times: int
+    records: int
+    input: int
+    line: int | None
+    at: str
+    why: str
+
+
+class ChunkNote(Struct):
+    """What became of a chunk."""
+
+    notes: list[Note] = []
+    rejects: list[Reject] = []
+    lines: dict[int, int] = {}
+    """how many lines or rows of each input there were; those of the next chunk are counted on"""
+    read: dict[int, int] = {}
+    """how many records"""
+    losses: dict[str, dict[str, Count]] = {}
+    """dialect of the source -> kind and code -> how often"""
+    filtered: dict[str, int] = {}
+    redacted: dict[str, int] = {}
+    edits: dict[str, int] = {}
+    renamed: dict[str, str] = {}
+    """carried columns whose names the target has itself"""
+    columns: dict[str, str] = {}
+    """key of the written objects -> what its values are, for tables"""
+
+    def lose(
+        self,
+        source: str,
+        losses: list[Loss],
+        input: int,
+        line: int | None,
+        at: str,
+        clean: Callable[[str], str],
+    ) -> None:
+        """Count the losses of one line. ``clean`` leaves out of places what must not be printed."""
+        table = self.losses.setdefault(source, {})
+        seen = set()
+        for loss in losses:
+            key = f"{loss.kind} {loss.what}"
+            count = table.get(key)
+            if count is None:
+                place, why = clean(at + loss.path), clean(loss.why)
+                count = table[key] = Count(0, 0, input, line, place[:MOST], why[:MOST])
+            count.times += 1
+            if key not in seen:
+                seen.add(key)
+                count.records += 1
+
+    def place(self, before: dict[int, int]) -> None:
+        """Count the lines on, where ``before`` has how many the chunks before it had."""
+        counts = (count for table in self.losses.values() for count in table.values())
+        places: list[Reject | Count] = [*self.rejects, *counts]
+        for place in places:
+            if place.line is not None:
+                place.line += before.get(place.input, 0)
+        for input, count in self.lines.items():
+            before[input] = before.get(input, 0) + count
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(ChunkNote).decode
+
+
+def to_bytes(note: ChunkNote) -> bytes:
+    return _pack(note)
+
+
+def from_bytes(data: bytes) -> ChunkNote:
+    return _unpack(data)
+
+
+class Summary(Struct):
+    """What all chunks amount to, and what was selected of it."""
+
+    losses: dict[str, dict[str, Count]] = {}
+    filtered: Counter[str] = msgspec.field(default_factory=Counter)
+    redacted: Counter[str] = msgspec.field(default_factory=Counter)
+    edits: Counter[str] = msgspec.field(default_factory=Counter)
+    renamed: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    read: Counter[int] = msgspec.field(default_factory=Counter)
+    """by the number of the input"""
+    rejected: int = 0
+    converted: int = 0
+
+    def add(self, note: ChunkNote) -> None:
+        for source, table in note.losses.items():
+            mine = self.losses.setdefault(source, {})
+            for key, count in table.items():
+                known = mine.get(key)
+                if known is None:
+                    mine[key] = count
+                else:
+                    known.times += count.times
+                    known.records += count.records
+        self.filtered.update(note.filtered)
+        self.redacted.update(note.redacted)
+        self.edits.update(note.edits)
+        self.renamed.update(note.renamed)
+        for column, kind in note.columns.items():
+            known_kind = self.columns.setdefault(column, kind)
+            if known_kind != kind:
+                self.columns[column] = wider(known_kind, kind)
+        self.read.update(note.read)
+        self.rejected += len(note.rejects)
+        self.converted += len(note.notes)
+
+
+def wider(one: str, other: str) -> str:
+    """What holds both: numbers are numbers, anything else is JSON.
+
+    >>> wider("int", "float"), wider("text", "null"), wider("text", "int")
+    ('float', 'text', 'json')
+    """
+    if one == other or other == "null":
+        return one
+    if one == "null":
+        return other
+    return "float" if {one, other} == {"int", "float"} else "json"
+
+
+KINDS = {str: "text", bool: "bool", int: "int", float: "float", type(None): "null"}
+
+
+def kind_of(value: Json) -> str:
+    """What a value of a column is."""
+    if value.__class__ is int and not -(2**63) <= value < 2**63:
+        return "json"
+    return KINDS.get(value.__class__, "json")
+
+
+# -- measures --------------------------------------------------------------------------------------
+
+
+class Measure(NamedTuple):
+    """How long a conversation is, who speaks, and which tools are called."""
+
+    chars: int
+    roles: dict[str, int]
+    tools: dict[str, int]
+
+
+def measure(tree: Request) -> Measure:
+    chars = 0
+    roles: dict[str, int] = {}
+    tools: dict[str, int] = {}
+    for message in tree.messages:
+        roles[message.role] = roles.get(message.role, 0) + 1
+        for block in message.content:
+            if block.__class__ is Text:
+                chars += len(block.text)
+            elif block.__class__ is ToolResult:
+                for inner in block.content:
+                    chars += (
+                        len(inner.text) if inner.__class__ is Text else sum(map(len, words(inner)))
+                    )
+            elif block.__class__ is ToolCall:
+                chars += len(block.arguments)
+                name = block.name[:MOST]
+                tools[name] = tools.get(name, 0) + 1
+            else:
+                chars += sum(map(len, words(block)))
+    return Measure(chars, roles, tools)
+
+
+def words(block: Block) -> Iterator[str]:
+    """The texts of a block."""
+    match block:
+        case Text() | Refusal():
+            yield block.text
+        case Reasoning():
+            yield from block.words
+        case ToolCall():
+            yield block.arguments
+        case ToolResult() | Passage():
+            for inner in block.content:
+                yield from words(inner)
+        case _:
+            return
+
+
+def text_of(tree: Request) -> str:
+    """All that is said in a conversation."""
+    return "\n".join(text for m in tree.messages for block in m.content for text in words(block))
+
+
+def beginning(messages: tuple[Message, ...]) -> bytes:
+    """A digest of a conversation up to what its user says first: requests of one conversation,
+    each of which repeats the history, have the same."""
+    hashed = hashlib.blake2b(digest_size=8)
+    for message in messages:
+        hashed.update(message.role.encode() + b"\0")
+        for block in message.content:
+            for text in words(block):
+                hashed.update(text.encode("utf-8", "replace") + b"\0")
+        if message.role == "user":
+            break
+    return hashed.digest()

@@ -1,0 +1,73 @@
+"""The Agent User Interaction Protocol: what a front end and an agent tell each other.
+
+What it does differently from its neighbours: reasoning is a message of its own before that of the
+assistant; a failed result has the text of its error beside its content; what a provider signed is
+opaque, and nothing tells whose it is; activities are messages for the user's eyes alone. What a
+front end sends to run an agent (``RunAgentInput``) is a request without a model and settings.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ...core import capabilities as cap
+from ...core.fields import Fields
+from ...dialect import Dialect
+from ...model import Hosted, Reasoning, ToolCall
+from . import messages, request
+from . import sniff as signs
+
+FILES = cap.Form(sources=cap.POINTED, typed=True, verified=True, any_data=False, any_file=True)
+
+
+class AgUI(Dialect):
+    name = "ag-ui"
+    spec = "https://docs.ag-ui.com/concepts/messages"
+    windows = False  # reasoning is a message of its own, and part of the next
+    model_key = ""
+    blank = frozenset({"toolCalls", "metadata", "context"})
+    aliases: ClassVar[tuple[str, ...]] = ("agui",)
+    can = cap.Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=cap.NO_CHOICE,
+        names=cap.EVERYWHERE,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        texts=cap.Texts(needed=frozenset({"error"})),
+        reasoning=cap.ReasoningForm(),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
+            kinds={
+                "image": FILES,
+                "audio": FILES,
+                "video": FILES,
+                "document": replace(FILES, usual="application/pdf"),
+            },
+        ),
+        order={"assistant": {"reasoning": 0, "text": 1, "call": 2}},
+        prefill="unknown",
+        unfit={
+            **cap.RESULTS_APART,
+            "system": cap.NOT_TEXT,
+            "developer": cap.NOT_TEXT,
+            "user": cap.RESULTS_APART["user"] | {Reasoning, ToolCall, Hosted},
+        },
+        result_names=False,
+    )
+    fields = Fields(keys=("messages", "tools"))
+
+    sniff = signs.sniff
+    read_request = request.read_request
+    write_request = request.write_request
+    read_messages = messages.read_messages
+    write_messages = messages.write_messages
+    read_tools = request.read_tools
+    write_tools = request.write_tools
+
+
+DIALECT = AgUI()
