@@ -75,7 +75,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "logprobs responseLogprobs top_logprobs",
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
-        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
+        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID response_id "
+        "responseId",
         "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
@@ -377,7 +378,7 @@ FAILED_ALONE = re.compile(r"\A\[error of the tool call .*\]", re.DOTALL)
 PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.
-IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId"
+IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID"
 COVERS: dict[str, frozenset[str]] = {
     code: words(written)
     for code, written in {
