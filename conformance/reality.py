@@ -20,6 +20,7 @@ DIALECTS = (
     "openai-chat",
     "openai-responses",
     "gemini",
+    "gemini-interactions",
     "bedrock-converse",
     "mistral",
     "ollama",
@@ -35,6 +36,7 @@ PATHS = (
     ("/responses", "openai-responses"),
     (":generateContent", "gemini"),
     (":streamGenerateContent", "gemini"),
+    ("/v1beta/interactions", "gemini-interactions"),
     ("/api/chat", "ollama"),
     ("/v2/chat", "cohere"),
 )
@@ -88,7 +90,7 @@ def _bytes(entry: dict[str, Any]) -> bytes:
 def records(dialect: str, facet: str) -> tuple[Record, ...]:
     """Every recorded document of that kind, from the corpus and from the captures."""
     found = [*_corpus(dialect, facet), *_captures(dialect, facet)]
-    if not found:
+    if not found and (dialect, facet) not in UNRECORDED:
         raise FileNotFoundError(f"no recordings of {dialect} {facet} under {SHARED}")
     return tuple(found)
 
@@ -99,7 +101,8 @@ def _vias() -> dict[str, str]:
     for path in sorted((SHARED / "corpus").glob("openai-*.jsonl")):
         for line in path.read_bytes().splitlines():
             entry = json.loads(line)
-            found[entry["id"]] = entry.get("via") or ""
+            by_databricks = str(entry.get("endpoint")).startswith("/serving-endpoints/")
+            found[entry["id"]] = "databricks" if by_databricks else entry.get("via") or ""
     return found
 
 
@@ -129,7 +132,13 @@ def file_of(dialect: str, kind: str) -> Path:
     return SHARED / "corpus" / f"{FILES.get(dialect, dialect)}-{kind}.jsonl"
 
 
+UNRECORDED = {("gemini-interactions", "error")}
+"""Of these nobody has published any."""
+
+
 def _corpus(dialect: str, facet: str) -> Iterator[Record]:
+    if (dialect, facet) in UNRECORDED:
+        return
     for line in file_of(dialect, facet).read_bytes().splitlines():
         entry = json.loads(line)
         yield Record(entry["id"], dialect, facet, entry.get("body", entry.get("text")))

@@ -24,6 +24,7 @@ VARIANTS = {
     "groq": "groq",
     "xai": "xai",
     "azure": "azure-openai",
+    "databricks": "databricks",
     "llama-server": "llama-cpp",
 }
 CHAT = "openai-chat"

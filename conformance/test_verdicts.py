@@ -32,6 +32,7 @@ BENT: dict[str, str] = {
 OFFICIAL = {
     "anthropic-messages": "anthropic",
     "gemini": "google",
+    "gemini-interactions": "google",
     "bedrock-converse": "bedrock",
     "mistral": "mistral",
     "ollama": "ollama",

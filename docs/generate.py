@@ -57,19 +57,22 @@ def ledger() -> str:
 # The columns of the matrix, by kind.
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
-    "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama", "cohere"),
+    "More APIs": (
+        "gemini", "gemini-interactions", "bedrock-converse", "mistral", "ollama", "cohere",
+    ),
     "Variants of Chat and Responses": (),  # those that inherit from them
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
     ),
     "Frameworks": (
-        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands",
+        "langchain", "langchain-dumpd", "pydantic-ai", "llamaindex", "strands", "openai-agents",
+        "google-adk", "litellm", "semantic-kernel",
     ),
     "Protocols and records": ("mcp", "ag-ui", "otel-genai"),
     "llxprt": ("icontent", "icontent-design"),
     "Sessions of agents": (
-        "claude-code", "codex", "gemini-cli", "goose", "opencode", "qwen-code",
+        "claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "opencode", "qwen-code",
     ),
     "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
 }  # fmt: skip

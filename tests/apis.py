@@ -80,6 +80,15 @@ APIS: dict[str, Api] = {
         key_variable="GEMINI_API_KEY",
         host="https://generativelanguage.googleapis.com",
     ),
+    "gemini-interactions": Api(
+        "",
+        "/v1beta/interactions",
+        header="x-goog-api-key",
+        credential=KEY,
+        url_variable="GOOGLE_GEMINI_BASE_URL",
+        key_variable="GEMINI_API_KEY",
+        host="https://generativelanguage.googleapis.com",
+    ),
     "bedrock-converse": Api(
         "",
         f"/model/{QUOTED}/converse",
@@ -183,6 +192,18 @@ APIS: dict[str, Api] = {
         url_variable="SAMBA_NOVA_BASE_URL",
         key_variable="SAMBANOVA_API_KEY",
         host="https://api.sambanova.ai",
+    ),
+    "github-models": Api(
+        "/inference",
+        "/inference/chat/completions",
+        key_variable="GITHUB_TOKEN",
+        host="https://models.github.ai",
+    ),
+    "huggingface": CHAT._replace(key_variable="HF_TOKEN", host="https://router.huggingface.co"),
+    "litellm": CHAT._replace(
+        url_variable="LITELLM_PROXY_API_BASE",
+        key_variable="LITELLM_PROXY_API_KEY",
+        host="http://127.0.0.1:4000",
     ),
     "databricks": Api(
         "",

@@ -10,7 +10,8 @@ from dragoman.dialects.openai_responses import OpenAIResponses
 
 def family(kind: type, *without: str) -> tuple[str, ...]:
     """The names of the dialects of a class, less those that are named."""
-    apis = (name for name in dialects.names() if not dialects.get(name).lines)
+    spoken = {name: dialects.get(name) for name in dialects.names()}
+    apis = (name for name, d in spoken.items() if not d.lines and "request" in d.facets())
     names = (name for name in apis if isinstance(dialects.get(name), kind))
     return tuple(name for name in names if name not in without)
 

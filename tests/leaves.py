@@ -99,6 +99,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "code status",
         "effort reasoning_effort thinkingLevel think thinking reasoning level",
         "verbosity",
+        "kto_tag label",
     )
 )
 
@@ -113,14 +114,14 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
         "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
-        "endTurn toolUse stopSequence",
+        "requires_action endTurn toolUse stopSequence",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
         "toolUse",
-        "interrupted cancelled in_progress length max_tokens unfinished abort time_limit "
-        "incomplete max_output_tokens MAX_TOKENS",
+        "interrupted cancelled in_progress requires_continuation budget_exceeded length max_tokens "
+        "unfinished abort time_limit incomplete max_output_tokens MAX_TOKENS",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
@@ -131,6 +132,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
         "none NONE",
+        "auto summarized", "none omitted",  # of reasoning, whether it is shown
         "message.output_text.logprobs logprobs top_logprobs responseLogprobs",
         # how a medium is typed
         "png image/png",
@@ -171,19 +173,22 @@ FAILED: tuple[frozenset[str], ...] = tuple(
         "-32600 -32602 "
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
         "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded "
-        "invalid_request_entity",
-        "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
+        "invalid_request_entity invalid_argument failed_precondition out_of_range",
+        "401 authentication_error UNAUTHENTICATED unauthenticated UnrecognizedClientException "
         "invalid_authentication_error authentication_token_not_valid",
-        "-1 403 permission_error PERMISSION_DENIED AccessDeniedException authorization_rejected",
+        "-1 403 permission_error PERMISSION_DENIED permission_denied AccessDeniedException "
+        "authorization_rejected",
         "-32601 404 not_found_error NOT_FOUND ResourceNotFoundException not_found",
         "413 request_too_large",
         "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
-        "rate_limited rate_limit_reached_requests",
+        "rate_limited rate_limit_reached_requests too_many_requests resource_exhausted",
         "-32603 "
-        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error "
-        "downstream_request_failed",
-        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException service_unavailable",
-        "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
+        "500 502 api_error INTERNAL internal unknown data_loss unimplemented "
+        "InternalServerException server_error internal_server_error downstream_request_failed",
+        "503 529 overloaded_error UNAVAILABLE unavailable ServiceUnavailableException "
+        "service_unavailable",
+        "504 timeout_error DEADLINE_EXCEEDED gateway_timeout deadline_exceeded "
+        "ModelTimeoutException",
     )
 )
 
@@ -227,6 +232,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("isError", True): (
         *("error", "error-text", "error-json", "is_error", "failed", "output-error"),
     ),
+    ("success", False): (
+        *("error", "error-text", "error-json", "is_error", "isError", "failed", "output-error"),
+    ),
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
@@ -247,6 +255,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("reasoning_format", "hidden"): (
         *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
     ),
+    ("mode", "any"): ("tool", "function", "custom"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
@@ -280,6 +289,7 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
+    | {"content_type"}  # Semantic Kernel's
 )
 
 # Values that say no more than their absence does, by key.
@@ -305,14 +315,17 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "example": (False,),
     "title": ("input_document",),  # which LlamaIndex writes of each document
     "outcome": ("success",),
+    "author": ("agent",),  # an agent of the ADK whose name is not known
     "lc": (1,),  # the version of LangChain's serialised objects, and the paths of their classes
     "id": (
         *("langchain", "langchain_core", "schema", "messages", "HumanMessage", "AIMessage"),
         *("SystemMessage", "ToolMessage"),
+        "__fake_id__",  # the Agents SDK's word for none
         *("reasoning-text-1", "reasoning-text-2"),  # MiniMax numbers the parts of its reasoning
     ),
     "is_error": (False,),
     "isError": (False,),
+    "success": (True,),
     "status": ("success", "completed", "complete", "done", "UNKNOWN"),  # gRPC's word for none
     "n": (1,),
     "candidateCount": (1,),
@@ -396,7 +409,7 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
-        "tool_result.error": "is_error isError status error outcome",
+        "tool_result.error": "is_error isError status error outcome success",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
@@ -410,9 +423,9 @@ COVERS: dict[str, frozenset[str]] = {
         "output.name": "name",
         "output.description": "description",
         "output.strict": "strict",
-        "thinking.effort": "effort reasoning_effort thinkingLevel",
+        "thinking.effort": "effort reasoning_effort thinkingLevel thinking_level",
         "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
-        "thinking.display": "display includeThoughts exclude summary",
+        "thinking.display": "display includeThoughts exclude summary thinking_summaries",
         "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status "
         "incomplete_details unified",
         "stop.sequence": "stop_sequence stop_reason",
@@ -499,7 +512,8 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             kind = value["type"]
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
-        value = readable(once(called_once(beside(addressed(value)))))
+        value = readable(once(repeated(called_once(beside(addressed(value))))))
+        value = named_once(value)
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -515,6 +529,14 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         yield from told_in(parsed(value), path)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def named_once(item: dict[str, Any]) -> dict[str, Any]:
+    """A function of Semantic Kernel without the parts of its name: it is there as a whole."""
+    parts = [item.get(key) for key in ("plugin_name", "function_name") if item.get(key)]
+    if not parts or item.get("name") != "-".join(map(str, parts)):
+        return item
+    return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
 def told_in(value: Any, path: Path) -> Iterator[Leaf]:
@@ -611,6 +633,23 @@ def once(message: dict[str, Any]) -> dict[str, Any]:
         out["provider_specific_fields"] = {k: v for k, v in more.items() if k != "thinking_blocks"}
     if out.get("reasoning_content") == "".join(str(b.get("thinking", "")) for b in blocks):
         del out["reasoning_content"]
+    return out
+
+
+def repeated(item: dict[str, Any]) -> dict[str, Any]:
+    """An item of the Agents SDK without what it repeats of the one block of another model."""
+    data = item.get("provider_data")
+    blocks = data.get("thinking_blocks") if isinstance(data, dict) else None
+    if not isinstance(blocks, list) or len(blocks) != 1 or not isinstance(blocks[0], dict):
+        return item
+    said = set(map(str, blocks[0].values()))
+    out = dict(item)
+    for key in ("summary", "content"):
+        parts = [part for part in item.get(key) or () if isinstance(part, dict)]
+        if all(part.get("text") in said for part in parts):
+            out.pop(key, None)
+    if out.get("encrypted_content") in said:
+        del out["encrypted_content"]
     return out
 
 

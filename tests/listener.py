@@ -86,6 +86,7 @@ class Listener:
             "bedrock-converse": self.converse,
             "cohere": self.v2_chat,
             "gemini": self.content,
+            "gemini-interactions": self.interaction,
             "mistral": self.completion,
             "ollama": self.ollama_chat,
         }
@@ -170,6 +171,22 @@ class Listener:
                             called = part.function_call
                             calls.append((called.name or "", called.args or {}))
         return Heard("".join(texts), calls, None if ending is None else ending.value)
+
+    def interaction(self) -> Heard:
+        texts, calls = list[str](), dict[int, tuple[str, list[str]]]()
+        ending: Json = None
+        stream: Any = self.google.interactions.create(model="m", input="Hi", stream=True)
+        for event in stream:
+            if event.event_type == "step.start" and event.step.type == "function_call":
+                calls[event.index] = (event.step.name, [])
+            elif event.event_type == "step.delta" and event.delta.type == "text":
+                texts.append(event.delta.text)
+            elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
+                calls[event.index][1].append(event.delta.arguments or "")
+            elif event.event_type == "interaction.completed":
+                ending = event.interaction.status
+        said = [(name, loaded("".join(given))) for name, given in calls.values()]
+        return Heard("".join(texts), said, ending)
 
     def completion(self) -> Heard:
         texts, calls, ending = list[str](), list[tuple[str, Json]](), None

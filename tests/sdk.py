@@ -34,6 +34,7 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("message", "extra_content"),
     },
     "openai-finetune": {("messages", "weight")},
+    "gemini-interactions": {("", "object")},
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }
@@ -58,7 +59,10 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
 def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
     whole = ("request", "messages", "tools", "tool-choice", "response")
-    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
+    great = (
+        "anthropic-messages", "openai-chat", "openai-responses", "gemini", "gemini-interactions",
+        "cohere",
+    )  # fmt: skip
     others = ("bedrock-converse", "mistral", "ollama")
     lines = (
         ("openai-finetune", "request"),
@@ -225,6 +229,24 @@ def _gemini() -> dict[str, Any]:
 
 
 @cache
+def _interactions() -> dict[str, Any]:
+    """The SDK has its types twice: these are the dictionaries, which nobody else validates."""
+    from google.genai._gaos.types import interactions as kinds
+    from typing_extensions import TypedDict
+
+    failed = TypedDict("failed", {"error": kinds.ErrorTypedDict})  # noqa: UP013
+    steps = {"input": kinds.InteractionsInputParam, "system_instruction": NotRequired[str]}
+    return {
+        "request": kinds.CreateModelInteractionParam,
+        "messages": TypedDict("Steps", steps),  # type: ignore[operator]
+        "tools": list[kinds.ToolParam],
+        "tool-choice": kinds.ToolChoiceParam,
+        "response": kinds.InteractionTypedDict | failed,
+        "event": kinds.InteractionSSEEventTypedDict,
+    }
+
+
+@cache
 def _cohere() -> dict[str, Any]:
     """The SDK has no type for the body of a request: it is what its client takes."""
     import cohere
@@ -299,6 +321,7 @@ TYPES = {
     "openai-chat": _chat,
     "openai-responses": _responses,
     "gemini": _gemini,
+    "gemini-interactions": _interactions,
     "mistral": _mistral,
     "ollama": _ollama,
     "cohere": _cohere,

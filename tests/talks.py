@@ -87,6 +87,7 @@ LAST: dict[str, bytes] = {
     "cohere": b'"type":"message-end"',
     "copilot-responses": b'"type":"done"',
     "gemini": b'"finishReason":"STOP"',
+    "gemini-interactions": b'"event_type":"interaction.completed"',
     "icontent": b'"stopReason":"tool_use"',
     "icontent-design": b'"stopReason":"tool_use"',
     "mistral": CHAT,

@@ -18,7 +18,9 @@ import places
 
 ROOT = places.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-LOCK = (ROOT / "requirements-dev.lock").read_text("utf-8")
+LOCK = "\n".join(
+    (ROOT / f"requirements-{name}.lock").read_text("utf-8") for name in ("dev", "judges")
+)
 
 
 def stated() -> list[str]:

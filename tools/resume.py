@@ -42,6 +42,7 @@ BEGIN, END = "<!-- resumed: written by tools/resume.py -->", "<!-- end of resume
 PACKAGES = {
     "claude-code": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
+    "copilot-cli": "@github/copilot",
     "gemini-cli": "@google/gemini-cli",
     "goose": "@aaif/goose",
     "opencode": "opencode-ai",
@@ -50,12 +51,13 @@ PACKAGES = {
 SHELLS: dict[str, tuple[str, str]] = {
     "claude-code": ("Bash", "command"),
     "codex": ("exec_command", "cmd"),
+    "copilot-cli": ("bash", "command"),
     "gemini-cli": ("run_shell_command", "command"),
     "goose": ("shell", "command"),
     "opencode": ("bash", "command"),
     "qwen-code": ("run_shell_command", "command"),
 }
-DESCRIBED = ("claude-code", "gemini-cli", "opencode", "qwen-code")
+DESCRIBED = ("claude-code", "copilot-cli", "gemini-cli", "opencode", "qwen-code")
 """Agents whose shell wants a description of the command."""
 ASKED = "The word is {}. Say it with a tool."
 SAID = "The tool has said {}."
@@ -127,6 +129,15 @@ def codex(run: Run, id: str, prompt: str) -> Command:
     return ["codex", "exec", *flags, *resume, prompt], environment(run, MOCK_KEY="x")
 
 
+def copilot(run: Run, id: str, prompt: str) -> Command:
+    told = environment(
+        run, COPILOT_PROVIDER_BASE_URL=f"{run.url}/v1", COPILOT_PROVIDER_API_KEY="x",
+        COPILOT_MODEL="gpt-5", COPILOT_OFFLINE="true",
+    )  # fmt: skip
+    resume = ["--resume", id] if id else []
+    return ["copilot", *resume, "-p", prompt, "--allow-all-tools", "--no-color"], told
+
+
 def gemini(run: Run, id: str, prompt: str) -> Command:
     folder = run.home / ".gemini"
     folder.mkdir(exist_ok=True)
@@ -172,6 +183,7 @@ def qwen(run: Run, id: str, prompt: str) -> Command:
 AGENTS: dict[str, Callable[[Run, str, str], Command]] = {
     "claude-code": claude,
     "codex": codex,
+    "copilot-cli": copilot,
     "gemini-cli": gemini,
     "goose": goose,
     "opencode": opencode,
@@ -307,6 +319,7 @@ def versions(names: list[str], folder: Path) -> str:
 AGENT_PROGRAMS = {
     "claude-code": "claude",
     "codex": "codex",
+    "copilot-cli": "copilot",
     "gemini-cli": "gemini",
     "goose": "goose",
     "opencode": "opencode",

@@ -116,7 +116,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Leave out records with bad replies, or write `trl`.",
     ),
     "template": (
-        "The chat template does not print it: it has no place for it, or another name.",
+        "The chat template does not print it, or expects it under another name.",
         "Use another template of the model (some have one for tools), or leave the record out.",
     ),
     "text.empty": (

@@ -166,9 +166,7 @@ class Session:
         if isinstance(doc, bytearray | memoryview):
             doc = bytes(doc)
         plain = doc.__class__ is not bytes or self._capsules["carry"] or capsule is not None
-        plain = (
-            plain or self._writer.placed or (self._source is not None and self._source.by_place)
-        )
+        plain = plain or self._writer.placed or (self._source is not None and self._source.placed)
         turn = None if plain else self.turn(doc)
         if turn is None:
             return self._plain(doc, capsule)

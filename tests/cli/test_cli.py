@@ -491,8 +491,8 @@ def test_json_has_one_meaning_and_its_old_one_still_works() -> None:
 @pytest.mark.parametrize(
     ("word", "near"),
     [
-        ("openai", "'openai-chat' or 'openai-finetune' or 'openai-responses'"),
-        ("openia", "'openai-chat' or 'openai-finetune' or 'openai-responses'"),
+        ("openai", "'openai-chat' or 'openai-responses' or 'openai-agents'"),
+        ("openia", "'openai-chat' or 'openai-responses' or 'openai-agents'"),
         ("claud", "'claude'"),
         ("OpenAI_Chat", "'openai-chat'"),
         ("bedrok", "'bedrock'"),

@@ -331,6 +331,7 @@ WRITERS_OWN = {
         "functiongemma-nobos",
         "gemini",
         "gemini-cli",
+        "gemini-interactions",
         "qwen-code",
         "ollama",
         "openai-responses",
@@ -445,6 +446,7 @@ WRITERS = {
     "bedrock-converse": {"tool"},  # tools that a conversation uses must be defined
     "cohere": {"tool.strict"},  # all tools are strict, or none is
     "gemini": {"tool_choice.allowed"},  # with VALIDATED, or as the tool that is required
+    "gemini-interactions": {"tool_choice.allowed"},  # as the tool that is required
     "openai-responses": {"tool_choice"},  # a tool that is required must be defined
 }
 """What depends on more than what a dialect can express, and is noted by its writer."""

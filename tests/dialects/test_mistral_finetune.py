@@ -20,7 +20,7 @@ from dragoman import testing
 from dragoman.testing import Document
 from places import CORPUS
 
-TYPES = {
+TYPES: dict[str, Any] = {
     "system": SystemMessage,
     "user": UserMessage,
     "assistant": FinetuningAssistantMessage,
@@ -92,7 +92,7 @@ def test_what_follows_the_last_reply_is_left_out() -> None:
     ]
     with pytest.raises(dragoman.Unsayable, match="no reply"):
         dragoman.convert(
-            {**chat, "messages": chat["messages"][:1]},  # type: ignore[index]
+            {**chat, "messages": chat["messages"][:1]},
             source="openai-chat",
             target="mistral-finetune",
         )

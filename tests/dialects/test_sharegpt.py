@@ -74,10 +74,11 @@ def test_a_result_that_the_user_comments_is_one_turn() -> None:
     turns = result.document["conversations"]
     assert [turn["from"] for turn in turns] == ["human", "function_call", "observation", "gpt"]
     assert turns[2]["value"] == "1\n\nHurry."
-    assert [(x.kind, x.what) for x in result.losses if x.what.startswith(("message", "train"))] == [
+    told = ("content", "tool_result", "train")
+    assert [(x.kind, x.what) for x in result.losses if x.what.startswith(told)] == [
         ("dropped", "training.unanswered"),
-        ("approximated", "message.boundary"),
-        ("approximated", "message.role"),
+        ("approximated", "content.role"),
+        ("approximated", "tool_result"),
     ]
 
 

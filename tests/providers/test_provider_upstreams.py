@@ -35,15 +35,26 @@ from talks import EXPECTED, QUESTION, heard, replies, request_of, written
 from upstream import Raw, Say, Seen, Tell, Upstream, awkward
 
 NO_API = {
+    "alpaca": "a training record",
     "anthropic-vertex": "the platform vertex of anthropic-messages",
+    "chatml": "a prompt format",
     "functiongemma": "a prompt format",
+    "functiongemma-completion": "a training record",
     "functiongemma-nobos": "a prompt format",
     "functiongemma-teaching": "a prompt format",
+    "goose": "a file of an agent",
+    "harmony": "a prompt format",
     "icontent": "a client's shape",
     "icontent-design": "a client's shape",
     "langchain": "a framework's messages",
     "langchain-dumpd": "a framework's messages",
+    "mistral-finetune": "a training record",
     "native": "our own tree",
+    "openai-agents": "a framework's messages",
+    "openai-finetune": "a training record",
+    "opencode": "a file of an agent",
+    "sharegpt": "a training record",
+    "semantic-kernel": "a framework's messages",
     "strands": "a framework's messages",
     "otel-genai": "a record of what was said",
     "ag-ui": "a protocol between programs",
@@ -51,11 +62,14 @@ NO_API = {
     "mcp": "a protocol between programs",
     "pydantic-ai": "a framework's messages",
     "router-responses": "a client's shape",
+    "trl": "a training record",
+    "trl-completion": "a training record",
     "vercel-core": "a client's shape",
     "vercel-model": "a client's shape",
     "vercel-model-v5": "a client's shape",
     "vercel-model-v6": "a client's shape",
     "vercel-ui": "a client's shape",
+    "vertex-tuning": "a training record",
     "xzatoma": "a client's shape",
     **{name: "a file of an agent" for name in dialects.names() if dialects.get(name).lines},
 }
@@ -75,7 +89,8 @@ def _nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_dialect_has_an_address_or_a_reason_to_have_none() -> None:
-    own = {n for n in dialects.names() if "endpoints" in vars(type(dialects.get(n)))}
+    kinds = {name: type(dialects.get(name)) for name in dialects.names()}
+    own = {name for name, kind in kinds.items() if vars(kind).get("endpoints")}
     assert own == APIS.keys()
     assert own | NO_API.keys() == set(dialects.names())
 
@@ -443,6 +458,17 @@ def gemini(url: str, model: str, stream: bool) -> None:
         client.models.generate_content(model=model, contents=QUESTION)
 
 
+def interactions(url: str, model: str, stream: bool) -> None:
+    from google import genai
+
+    options = genai.types.HttpOptions(base_url=url, api_version="v1beta")
+    client = genai.Client(api_key=KEY, http_options=options)
+    if stream:
+        list(client.interactions.create(model=model, input=QUESTION, stream=True))
+    else:
+        client.interactions.create(model=model, input=QUESTION)
+
+
 def mistral(url: str, model: str, stream: bool) -> None:
     from mistralai.client import Mistral
 
@@ -496,6 +522,7 @@ SDKS: dict[str, Callable[[str, str, bool], None]] = {
     "azure-openai": azure,
     "anthropic-messages": anthropic_messages,
     "gemini": gemini,
+    "gemini-interactions": interactions,
     "mistral": mistral,
     "ollama": ollama_chat,
     "cohere": cohere_chat,

@@ -25,6 +25,7 @@ NOW = 1_772_449_200.0
 HEADS = {
     "claude-code": ".claude/projects/-home-dev-shop/{}.jsonl",
     "codex": ".codex/sessions/2026/03/02/rollout-2026-03-02T11-00-00-{}.jsonl",
+    "copilot-cli": ".copilot/session-state/{}/events.jsonl",
     "gemini-cli": ".gemini/tmp/shop/chats/session-2026-03-02T13-00-{}.jsonl",
     "qwen-code": ".qwen/projects/-home-dev-shop/chats/{}.jsonl",
 }
@@ -146,15 +147,21 @@ def test_every_agent_has_a_dialect_and_a_place() -> None:
 def test_the_newest_comes_first(env: dict[str, str]) -> None:
     found = listed(env)
     assert [session.agent for session in found] == [
-        "gemini-cli", "qwen-code", "codex", "claude-code",
+        "copilot-cli", "gemini-cli", "qwen-code", "codex", "claude-code",
     ]  # fmt: skip
     assert {session.project for session in found} == {"/home/dev/shop"}
     assert [session.words for session in found] == [
-        "Which tests fail?", "Which tests fail?", "Why does the test fail?",
+        "Which tests fail?", "Which tests fail?", "Which tests fail?", "Why does the test fail?",
         "Which tests fail, and why?",
     ]  # fmt: skip
-    assert references(found)[1:] == [f"{session.agent}:5b1a4a52" for session in found[1:]]
-    assert references(found)[0] == "gemini-cli:8d1a4a52"  # its head tells, not its name
+    assert (
+        references(found)
+        == [
+            "copilot-cli:5b1a4a52",
+            "gemini-cli:8d1a4a52",  # its head tells, not its name
+            *(f"{session.agent}:5b1a4a52" for session in found[2:]),
+        ]
+    )
     assert listed(env, project="/home/dev") == found
     assert listed(env, project="/home/dev/sh") == []
     assert [session.agent for session in listed(env, agent="codex")] == ["codex"]
@@ -233,7 +240,9 @@ def test_a_moved_session_is_a_new_one(env: dict[str, str], source: str, target: 
 def test_what_is_said_goes_with_it(env: dict[str, str]) -> None:
     """Round the agents, and home again: nothing that somebody said is lost on the way."""
     session = find("claude-code:latest", env)
-    for number, agent in enumerate(("codex", "gemini-cli", "qwen-code", "claude-code")):
+    for number, agent in enumerate(
+        ("codex", "gemini-cli", "copilot-cli", "qwen-code", "claude-code")
+    ):
         moved = move(session, agent, env, now=NOW + number, id=NEW[:-1] + str(number))
         session = find(f"{agent}:{moved.id}", env)
     talks = [

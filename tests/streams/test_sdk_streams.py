@@ -116,7 +116,9 @@ def test_chunks_of_a_chat(listener: Listener, document: Document) -> None:
 
 # -- the clients of the other vendors, which put nothing together ---------------------------
 
-OTHERS = ("bedrock-converse", "cohere", "gemini", "mistral", "ollama")
+OTHERS = (
+    "bedrock-converse", "cohere", "gemini", "gemini-interactions", "mistral", "ollama",
+)  # fmt: skip
 
 
 def spoken(tree: Response) -> tuple[str, list[tuple[str, Json]]]:

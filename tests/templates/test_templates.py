@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import dragoman
 import hugging
 from dragoman import dialects, templates
+from dragoman.datasets import Line
 from dragoman.templates.rendering import Renderer
 
 TOOL = {
@@ -58,11 +61,10 @@ def named(template: str, query: str = "") -> str:
         pairs="form" in given,
     )
     source = hugging.template(template)
-    made = templates.ChatTemplate(
-        source, f"template:{template}{query}", tokens=hugging.TOKENS, options=options
-    )
-    dialects.register(made)
-    return made.name
+    made = templates.ChatTemplate(source, tokens=hugging.TOKENS, options=options)
+    name = f"template:{template}{query}"
+    dialects.register(made, name)
+    return name
 
 
 def printed(template: str, document: dict[str, Any], query: str = "") -> Any:
@@ -206,9 +208,9 @@ def test_a_value_that_is_not_there_is_never_missed() -> None:
 
 
 def written(source: str, **options: Any) -> str:
-    made = templates.ChatTemplate(source, "template:test", options=templates.Options(**options))
-    dialects.register(made)
-    return made.name
+    made = templates.ChatTemplate(source, options=templates.Options(**options))
+    dialects.register(made, "template:test")
+    return "template:test"
 
 
 def test_a_template_that_looks_at_its_texts() -> None:
@@ -341,3 +343,27 @@ def test_what_cannot_be_loaded(name: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "several.json").write_text('{"chat_template": [{"name": "rag", "template": ""}]}')
     with pytest.raises(dragoman.Unsupported, match=re.escape(why)):
         templates.load(name.format(tmp_path))
+
+
+def test_the_command_line_takes_a_path(tmp_path: Path) -> None:
+    (tmp_path / "t.jinja").write_text(SOURCE, "utf-8")
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    (tmp_path / "one.json").write_text(json.dumps({"model": "m", "messages": talk}), "utf-8")
+    command = [sys.executable, "-m", "dragoman", "convert", "-q", "-f", "chat", "one.json"]
+    done = subprocess.run([*command, "-t", "template:t.jinja?spans=all"], cwd=tmp_path,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert json.loads(done.stdout) == {"text": "HiHo", "spans": [[2, 4]]}
+    none = subprocess.run([*command, "-t", "template:no.jinja"], cwd=tmp_path,
+                          capture_output=True, text=True)  # fmt: skip
+    assert none.returncode == 2
+    assert "cannot read the chat template 'no.jinja'" in " ".join(none.stderr.split())
+
+
+def test_a_data_set_takes_one_as_its_target(tmp_path: Path) -> None:
+    """In every process: the options carry the path, and each reads the template."""
+    (tmp_path / "t.jinja").write_text(SOURCE, "utf-8")
+    target = f"template:{tmp_path}/t.jinja?spans=last"
+    line = Line(target=target, source="openai-chat")
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    written = line(json.dumps({"model": "m", "messages": talk}).encode())
+    assert json.loads(written) == {"text": "HiHo", "spans": [[2, 4]]}

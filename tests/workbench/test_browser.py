@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -250,6 +251,21 @@ def test_a_stream_is_replayed(bench: str, opening: Opening) -> None:
     expect(page.get_by_label("Result", exact=True).last).to_contain_text("message_start")
 
 
+def test_thousands_of_losses_are_listed_a_part_at_a_time(bench: str, opening: Opening) -> None:
+    document = json.loads(examples.text("agent"))
+    document["messages"] *= 400  # half a megabyte
+    page = opening(bench)
+    drop(page, ".convert", "long.json", json.dumps(document, indent=1))
+    expect(page.locator(".kinds h2")).to_have_text("1,203 losses")
+    expect(page.locator(".loss")).to_have_count(300)
+    page.get_by_role("button", name="903 more losses").click()
+    expect(page.locator(".loss")).to_have_count(1203)
+    page.locator(".loss").last.click()
+    expect(page.locator(".left .mark-active").first).to_be_visible()
+    page.get_by_role("tab", name="gemini").click()  # which is written when it is looked at
+    expect(page.get_by_role("tab", name="gemini")).to_have_text(re.compile(r"gemini\d+"))
+
+
 def test_by_keyboard_alone(bench: str, opening: Opening) -> None:
     page = opening(bench)
     drop(page, ".convert", "agent.json", examples.text("agent"))
@@ -339,6 +355,24 @@ def test_two_conversations_side_by_side(bench: str, opening: Opening, tmp_path: 
     expect(differs).to_contain_text("Then Porto, by train.")
 
 
+def test_an_image_is_shown_if_its_bytes_are_one(bench: str, opening: Opening) -> None:
+    page = opening(bench, "Conversation")
+    page.locator(".conversation .start").wait_for()
+    sources = [{"type": "base64", "media_type": "image/png", "data": data} for data in (PNG, SVG)]
+    blocks = [{"type": "image", "source": source} for source in sources]
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": blocks}]}
+    drop(page, ".conversation", "image.json", json.dumps(asked))
+    expect(page.locator("figure")).to_have_count(2)
+    expect(page.locator("figure img")).to_have_count(1)
+    assert page.locator("figure img").evaluate("image => image.decode().then(() => image.width)")
+
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
 # -- traffic --------------------------------------------------------------------------------------
 
 
@@ -404,8 +438,10 @@ def test_an_exchange_of_the_official_sdk_is_watched_live(
 # -- the look -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280", "400"])
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", WIDE), ("dark", WIDE), ("dark", NARROW)],
+    ids=["light-1280", "dark-1280", "dark-400"],
+)  # fmt: skip
 def test_nothing_is_seriously_inaccessible(
     gateway: str, opening: Opening, scheme: str, size: Any
 ) -> None:

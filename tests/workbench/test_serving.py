@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
-from collections.abc import Iterator, Mapping
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +27,7 @@ from dragoman.workbench.conversations import Conversations, Search
 from dragoman.workbench.converting import Options, Repair, Replay, converted, repaired, replayed
 from dragoman.workbench.traffic import Traffic
 from gateways import post
+from test_cost import RATIO, ratio
 
 TOKEN = "token-of-this-test"
 ASKED = {"model": "m", "seed": 7, "messages": [{"role": "user", "content": "Hello there"}]}
@@ -135,6 +139,51 @@ def test_bad_questions_are_answered_with_what_is_wrong() -> None:
             assert json.loads(told)["error"]["message"]
 
 
+# -- the commands ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def command(*args: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A command that serves the page: the process, where the page is, and the token."""
+    line = [sys.executable, "-m", "dragoman", *args]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        address = ""
+        while "token=" not in address:
+            address = process.stderr.readline()
+            assert address, "it has ended"
+        place, _, token = address.split()[-1].partition("#token=")
+        yield process, place, token
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_the_command_serves_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(examples.text("chat"))
+    with command("workbench", "--no-browser", "-p", "0", str(file)) as (_, place, token):
+        assert ask(place, "/", token=None)[0] == 200
+        about = json.loads(ask(place, "/api/about", token=token)[2])
+        assert about["given"] == "request.json"
+        assert about["traffic"] is None
+        assert ask(place, "/api/given", token=token)[2].decode() == examples.text("chat")
+
+
+def test_a_gateway_with_the_page_ends_while_somebody_watches() -> None:
+    served = ("serve", "--ui", "-p", "0", "--store", "memory", "--log", "none")
+    with command(*served) as (process, place, token):
+        assert place.endswith("/workbench/")
+        line = http.client.HTTPConnection(urlsplit(place).netloc, timeout=30)
+        told = {"authorization": f"Bearer {token}"}
+        line.request("GET", "/workbench/api/traffic/live", headers=told)
+        reply = line.getresponse()
+        assert json.loads(reply.readline())["contents"] is False
+        process.terminate()
+        assert reply.read() == b""  # the line ends, and with it the process
+        line.close()
+
+
 # -- documents ---------------------------------------------------------------------------------
 
 
@@ -204,16 +253,31 @@ def test_a_replay_writes_what_the_whole_stream_becomes() -> None:
     assert "".join(said[:11]) == "Saturday is sunny in Lisbon: I look up a path."
 
 
-def test_a_document_of_a_megabyte_is_answered_soon() -> None:
-    """Its bound is that of the issue, ten times over: machines differ."""
+@pytest.mark.parametrize("target", ["openai-chat", "gemini"])
+def test_the_cost_of_an_answer_is_linear(target: str) -> None:
+    """With equal calls, texts and results, which could be linked with any of the others."""
     document = json.loads(examples.text("agent"))
-    document["messages"] *= 700
-    text = json.dumps(document, indent=1)
-    assert len(text) > 900_000
-    began = time.process_time()
-    found = converted(Options(text, ["openai-chat"]))
-    assert found["results"][0]["links"]
-    assert time.process_time() - began < 10
+
+    def work(count: int) -> Callable[[], object]:
+        text = json.dumps({**document, "messages": document["messages"] * (count // 8)})
+        return lambda: converted(Options(text, [target], carry=True))
+
+    assert ratio(work) < RATIO
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "gemini"])
+def test_the_cost_of_a_comparison_is_linear(target: str) -> None:
+    document = json.loads(examples.text("agent"))
+
+    def work(count: int) -> Callable[[], object]:
+        known = Conversations()
+        asked = {**document, "messages": document["messages"] * (count // 8)}
+        made = dragoman.convert(asked, source="anthropic-messages", target=target).document
+        one = known.open(json.dumps(asked).encode(), "")["id"]
+        other = known.open(json.dumps(made).encode(), "", target)["id"]
+        return lambda: known.differences(one, other)
+
+    assert ratio(work) < RATIO
 
 
 # -- conversations -------------------------------------------------------------------------------

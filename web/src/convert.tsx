@@ -18,6 +18,8 @@ interface Options {
 const DEFAULT: Options = { source: "", facet: "", model: "", failOn: [], carry: false };
 const FIRST = ["openai-chat", "openai-responses", "gemini"];
 const WAIT = 250;
+const LONGEST = 16_000_000; // bytes of a file that is converted here
+const LARGE = 300_000; // of a longer document only the target that is looked at is written
 
 export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [text, setText] = useState("");
@@ -33,18 +35,26 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
   const [replaying, setReplaying] = useState(true);
   const [pane, setPane] = useNarrow<"left" | "ledger" | "right">("left");
   const asking = useRef<AbortController | null>(null);
+  const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
 
   const load = useCallback((next: string, title: string) => {
     setText(next);
     setName(title);
+    setFailed("");
     setPreview(null);
     setOptions((old) => ({ ...old, source: "", facet: "" }));
     setReplaying(true);
   }, []);
 
+  const take = async (file: File) => {
+    if (file.size > LONGEST)
+      setFailed(`${file.name} is too large to convert here: use the command line`);
+    else load(await file.text(), file.name);
+  };
+
   useEffect(() => {
     if (about.given)
-      ask("given").then(async (answer) => load(await answer.text(), about.given!));
+      ask("given").then(async (answer) => take(new File([await answer.blob()], about.given!)));
   }, []);
 
   useEffect(() => {
@@ -62,7 +72,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
       setBusy(true);
       const body = {
         text,
-        targets,
+        targets: text.length > LARGE ? targets.filter((each) => each === target) : targets,
         source: options.source || null,
         facet: options.facet || null,
         model: options.model || null,
@@ -83,7 +93,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
       );
     }, WAIT);
     return () => clearTimeout(timer);
-  }, [text, targets, options]);
+  }, [text, targets, options, text.length > LARGE ? target : ""]);
 
   const source = found.source;
   useEffect(() => {
@@ -97,11 +107,10 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
     setChosen(three[0]!);
   }, [found]);
 
-  const target = targets.includes(chosen) ? chosen : (targets[0] ?? "");
   const result = found.results?.find((each) => each.target === target);
   const stream = source?.facet === "stream";
   const empty = !text.trim();
-  const drop = useDrop((file) => file.text().then((next) => load(next, file.name)));
+  const drop = useDrop(take);
 
   const repair = (passes: string[] | null, title: string) => {
     if (!source) return;
@@ -213,7 +222,7 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
       <div class="toolbar">
         <button
           type="button"
-          onClick={() => pickFile((file) => file.text().then((t) => load(t, file.name)))}
+          onClick={() => pickFile(take)}
         >
           Open
         </button>

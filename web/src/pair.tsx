@@ -47,6 +47,7 @@ interface Spot {
 type Active = Spot | null;
 
 const NOTHING: [] = [];
+const ROWS = 300; // so many losses are listed at first
 
 export function Pair(props: PairProps) {
   const leftBox = useRef<HTMLDivElement>(null);
@@ -57,6 +58,7 @@ export function Pair(props: PairProps) {
   const [pinned, setPinned] = useState<Active>(null);
   const [hover, setHover] = useState<Active>(null);
   const [hidden, setHidden] = useState<string[]>(NOTHING);
+  const [most, setMost] = useState(ROWS);
   const [curves, setCurves] = useState<Curve[]>(NOTHING);
   const [leftText, setLeftText] = useState(props.left);
   const latest = useRef<Latest>(undefined as never);
@@ -212,13 +214,18 @@ export function Pair(props: PairProps) {
   const touched = useMemo(() => touches(active, spots.lost), [active, spots]);
   const shown = spots.lost.filter((each) => !hidden.includes(props.losses[each.loss!]!.kind));
   const counts = countKinds(props.losses);
+  useEffect(() => setMost(ROWS), [props.losses]);
 
   const step = (by: number) => {
     if (!shown.length) return;
     const now = shown.findIndex((each) => each.loss === (pinned?.loss ?? -1));
-    const next = shown[(now + by + shown.length) % shown.length]!;
+    const place = (Math.max(now, by > 0 ? -1 : 0) + by + shown.length) % shown.length;
+    const next = shown[place]!;
+    if (place >= most) setMost(place + ROWS);
     pick(next, "ledger");
-    list.current?.querySelector<HTMLElement>(`[data-loss="${next.loss}"]`)?.focus();
+    requestAnimationFrame(() =>
+      list.current?.querySelector<HTMLElement>(`[data-loss="${next.loss}"]`)?.focus(),
+    );
   };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -272,7 +279,7 @@ export function Pair(props: PairProps) {
             event.preventDefault();
           }}
         >
-          {shown.map((each) => (
+          {shown.slice(0, most).map((each) => (
             <Row
               key={each.loss}
               loss={props.losses[each.loss!]!}
@@ -284,6 +291,13 @@ export function Pair(props: PairProps) {
               onPoint={(on) => setHover(on ? each : null)}
             />
           ))}
+          {shown.length > most && (
+            <div role="listitem">
+              <button type="button" class="more" onClick={() => setMost(most + 10 * ROWS)}>
+                {many(shown.length - most, "more loss", "more losses")}
+              </button>
+            </div>
+          )}
           {props.losses.length === 0 && (
             <p class="quiet">
               {props.idle

@@ -199,8 +199,14 @@ def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = Fals
 
     async def live() -> None:
         loop = asyncio.get_running_loop()
+
+        def stop(end: int) -> None:
+            if bench is not None:
+                bench.close()
+            server.handle_exit(end, None)
+
         for end in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(end, server.handle_exit, end, None)
+            loop.add_signal_handler(end, stop, end)
         if hasattr(signal, "SIGHUP"):
             tasks: set[Any] = set()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,13 @@ def run(given: tuple[str, bytes] | None, port: int, browser: bool) -> int:
         )
     )  # fmt: skip
 
+    own: Any = contextlib.nullcontext  # which ends with 0, whatever signal ended it
+    server.capture_signals = own  # type: ignore[method-assign]
+
     async def live() -> None:
+        for end in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):  # as on Windows
+                asyncio.get_running_loop().add_signal_handler(end, server.handle_exit, end, None)
         serving = asyncio.ensure_future(server.serve())
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)

@@ -34,9 +34,9 @@ def names() -> tuple[str, ...]:
 _own: dict[str, Dialect] = {}
 
 
-def register(dialect: Dialect) -> None:
-    """Makes a dialect known under its name, in place of one that had the name before."""
-    _own[dialect.name] = dialect
+def register(dialect: Dialect, name: str | None = None) -> None:
+    """Makes a dialect known under a name (its own), in place of one that had the name before."""
+    _own[name or dialect.name] = dialect
     get.cache_clear()
 
 
@@ -67,16 +67,22 @@ def _hint(name: str) -> str:
     known = [*names(), *SHORT, *aliases]
     near = [each for each in known if each == word]
     parts = [each for each in names() if len(word) > 2 and word in each.split("-")]
-    near = near or sorted(parts, key=lambda each: not each.startswith(word))
+    near = near or sorted(parts, key=lambda each: _rank(each, word))
     near = near or difflib.get_close_matches(word, known, n=1)
     near = near or [each for each in known if len(word) > 3 and each.startswith(word)]
     if not near:  # ``openia``: near to a part of several
         parts = [part for each in names() for part in each.split("-") if len(part) > 3]
         close = difflib.get_close_matches(word, parts, n=1)
         near = [each for each in names() if close and each.startswith(close[0])]
+        near.sort(key=lambda each: _rank(each, close[0]))
     if not near:
         return f"; there are: {', '.join(names())}"
     return f", did you mean {' or '.join(map(repr, near[:3]))}?"
+
+
+def _rank(name: str, start: str) -> tuple[bool, bool]:
+    """Names that begin so go first, and of these the APIs, before the formats of files."""
+    return not name.startswith(start), not get(name).endpoints
 
 
 @cache

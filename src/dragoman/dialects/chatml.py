@@ -75,7 +75,7 @@ class ChatML(Records):
     can = replace(
         Records.can,
         developer=False,
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
         unfit={
             **cap.RESULTS_APART,
             "system": frozenset({Reasoning, ToolCall, ToolResult}),

@@ -251,9 +251,9 @@ class Opencode(SessionFile):
         if status == "completed" and state.get("output").__class__ is str:
             inner |= {"status": (), "output": ()}
             content: list[Block] = []
-            if state["output"]:
-                content.append(Text(state["output"], at=f"{where}/output"))
             files = state.get("attachments")
+            if state["output"] or not files:  # beside media, an empty text says nothing
+                content.append(Text(state["output"], at=f"{where}/output"))
             if files.__class__ is list and files:
                 read = [
                     self.read_file(as_dict(each, f"{where}/attachments/{i}"),

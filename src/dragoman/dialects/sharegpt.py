@@ -78,10 +78,16 @@ class Turn(NamedTuple):
     places: tuple[str, ...] = ()
     calls: tuple[Json, ...] = ()
     reasoning: str = ""
+    results: tuple[str, ...] = ()
+    """Where the results in it stood."""
 
     @property
     def at(self) -> str:
         return self.node.at
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.text or self.calls or self.reasoning)
 
 
 class ShareGPT(Records):
@@ -93,7 +99,7 @@ class ShareGPT(Records):
         Records.can,
         developer=False,
         systems="first",
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
         unfit={**cap.RESULTS_APART, "system": frozenset({Reasoning, ToolCall, ToolResult}),
                "user": frozenset({Reasoning, ToolCall, ToolResult})},
         result_names=False,
@@ -236,6 +242,8 @@ class ShareGPT(Records):
         """The system prompt, and turns that alternate; ``asked``: the reply stands elsewhere."""
         if not w.same:
             messages = self.results_in_order(messages, w.log)
+            if not asked and not w.log.restores:
+                messages = self.answered(messages, w.log)
         count = 0
         while count < len(messages) and messages[count].role == "system":
             if w.same and self.spelling(messages[count]):
@@ -249,12 +257,7 @@ class ShareGPT(Records):
             texts += self.words(message, w)
         out: dict[str, Json] = {}
         turns = [self.write_turn(message, w) for message in messages[count:]]
-        if not w.same:
-            if not asked and not w.log.restores:
-                turns = self.answered(turns, w.log)
-            turns = self.alternating(turns, w.log)
-        else:
-            turns = joined_results(turns)
+        turns = joined_results(turns) if w.same else self.alternating(turns, w.log)
         out["conversations"] = [self.spell(turn, w) for turn in turns]
         if texts:
             out["system"] = self.join_texts(texts, w.log)
@@ -287,7 +290,9 @@ class ShareGPT(Records):
             spoken = self.words(message, w)
             who = SYSTEM if message.role == "system" else USER
             places = tuple(at for _, at in spoken)
-            return Turn(who, self.join_texts(spoken, w.log), message, places)
+            if w.same:
+                return Turn(who, self.join_texts(spoken, w.log), message, places)
+            return Turn(who, "\n".join(text for text, _ in spoken), message, places)
         self.lose(message.extras, message.at, w.log)
         calls: list[Json] = []
         texts: list[tuple[str, str]] = []
@@ -312,7 +317,7 @@ class ShareGPT(Records):
 
     def lose_texts(self, ats: Sequence[str], log: Ledger) -> None:
         for at in ats:
-            why = f"{self.name} has no place for a text beside calls"
+            why = f"{self.name} has no field for text beside tool calls"
             log.dropped("content.role", at, why)
 
     def defused(self, text: str, at: str, w: Writing) -> str:
@@ -343,7 +348,7 @@ class ShareGPT(Records):
         text = self.join_texts([(part, at) for part, at in parts if part is not None], w.log)
         if not w.same and BETWEEN in text:
             text = self.defused(text, result.at, w)
-        return Turn(RESULT, text, result, (result.at,))
+        return Turn(RESULT, text, result, (result.at,), results=(result.at,))
 
     def write_tool(self, tool: Tool, w: Writing) -> Json:
         tool = freeform.as_function(tool, w.same)
@@ -366,41 +371,64 @@ class ShareGPT(Records):
                 out.append(turn)
             else:
                 out[-1] = self.merged(last, turn, log)
+        for turn in out:
+            for at in turn.places[1:] if turn.who == USER else ():
+                self.join_text(at, log)
         return out
 
-    def answered(self, turns: list[Turn], log: Ledger) -> list[Turn]:
-        """Turns up to the last reply: LLaMA-Factory skips a record that does not end in one."""
-        end = len(turns)
-        while end and turns[end - 1].who not in REPLYING:
+    def answered(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+        """Messages up to the last reply: LLaMA-Factory skips a record that does not end in one."""
+        end = len(messages)
+        while end and messages[end - 1].role != "assistant":
             end -= 1
         if not end:
-            raise Unsayable(NO_REPLY, turns[0].at if turns else "")
-        for at in [at for turn in turns[end:] for at in turn.places]:
-            log.dropped("training.unanswered", at, f"a record of {self.name} ends in a reply")
-        return turns[:end]
+            spoken = [message.at for message in messages if message.role != "system"]
+            raise Unsayable(NO_REPLY, spoken[0] if spoken else "")
+        for message in messages[end:]:
+            for block in message.content:
+                why = f"a record of {self.name} ends in a reply"
+                log.dropped("training.unanswered", block.at, why)
+                self.lose(block.extras, block.at, log)
+            self.lose(message.extras, message.at, log)
+        return messages[:end]
 
     def merged(self, first: Turn, second: Turn, log: Ledger) -> Turn:
         """Two turns of one side as one: a result that the user comments, or two replies."""
-        why = f"turns alternate in {self.name}; merged with the turn before it"
-        log.approximated("message.boundary", second.at, why)
-        places = (*first.places, *second.places)
         if first.who != second.who and first.who in ASKING:
-            why = f"turns alternate in {self.name}; written in the turn of the results"
-            log.approximated("message.role", (second if second.who == USER else first).at, why)
-            return Turn(RESULT, joined(first.text, second.text), first.node, places)
+            return self.commented(first, second, log)
+        why = f"turns alternate in {self.name}; merged with the turn before it"
+        places = (*first.places, *second.places)
         calls = (*first.calls, *second.calls)
-        words = joined(first.text, second.text)
+        words, gone = joined(first.text, second.text), False
         if calls and words:
-            self.lose_texts(
-                [at for turn in (first, second) if turn.text for at in turn.places], log
-            )
-            words = ""
-        elif first.text and second.text:
+            spoken = [at for turn in (first, second) if turn.text for at in turn.places]
+            self.lose_texts(spoken, log)
+            first, second = first._replace(text=""), second._replace(text="")
+            words, places = "", ()
+            gone = first.is_empty or second.is_empty
+        elif first.text and second.text and first.who != USER:
             self.join_text(second.places[0], log)
-        if second.reasoning and (first.text or first.calls or first.reasoning):
+        if not gone:
+            log.approximated("message.boundary", second.at, why)
+        if second.reasoning and not first.is_empty:
             log.approximated("content.order", second.at, f"reasoning comes first in {self.name}")
         thoughts = joined(first.reasoning, second.reasoning)
         return Turn(CALL if calls else first.who, words, first.node, places, calls, thoughts)
+
+    def commented(self, first: Turn, second: Turn, log: Ledger) -> Turn:
+        """What the user says beside results, which is written in their turn."""
+        said, results = (second, first.results) if second.who == USER else (first, second.results)
+        if said.text:
+            why = f"turns alternate in {self.name}; written in the turn of the results"
+            for at in said.places:
+                log.approximated("content.role", at, why)
+            beside = results[-1] if said is second else results[0]
+            why = f"turns alternate in {self.name}; the words of the user stand beside it"
+            log.approximated("tool_result", beside, why)
+        else:
+            log.dropped("message.empty", said.at, f"turns alternate in {self.name}")
+        words, places = joined(first.text, second.text), (*first.places, *second.places)
+        return Turn(RESULT, words, first.node, places, results=results)
 
     def spell(self, turn: Turn, w: Writing) -> Json:
         thoughts = f"<think>\n{turn.reasoning}\n</think>\n\n" if turn.reasoning else ""
@@ -479,7 +507,8 @@ def joined_results(turns: Sequence[Turn]) -> list[Turn]:
         if turn.who == RESULT and out and out[-1].who == RESULT:
             last = out[-1]
             text, places = f"{last.text}{BETWEEN}{turn.text}", (*last.places, *turn.places)
-            out[-1] = last._replace(text=text, places=places)
+            results = (*last.results, *turn.results)
+            out[-1] = last._replace(text=text, places=places, results=results)
         else:
             out.append(turn)
     return out

@@ -132,9 +132,12 @@ class Blocks:
         if len(set(ids)) < len(ids):
             return  # what a call is called now, nobody knows
         for call_id, numbers in old.items():
-            others = new.get(named.get(call_id), [])
+            name = named.get(call_id)
+            others = new.get(name, [])
             if call_id is None or len(numbers) != 1 or len(others) != 1:
                 continue
+            if named.get(call_id) is None:
+                continue  # where calls have no ids, the order tells
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}

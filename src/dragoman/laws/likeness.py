@@ -41,7 +41,24 @@ def paired_by(
             pairs += zip(range(i1, i2), range(j1, j2), strict=True)
         else:
             pairs += gap(old, new, (i1, i2, j1, j2), alike)
-    return elsewhere(pairs, old, new, keys, alike)
+    return elsewhere(unlike(pairs, old, new, keys, alike), old, new, keys, alike)
+
+
+def unlike(
+    pairs: list[tuple[int | None, int | None]], old: Sequence[Any], new: Sequence[Any],
+    keys: tuple[list[str], list[str]], alike: Callable[[Any, Any], float],
+) -> list[tuple[int | None, int | None]]:  # fmt: skip
+    """The pairs without those that are a little alike where one stands elsewhere as it was."""
+    gone = {keys[0][i] for i, j in pairs if i is not None and j is None}
+    come = {keys[1][j] for i, j in pairs if i is None and j is not None}
+    out: list[tuple[int | None, int | None]] = []
+    for i, j in pairs:
+        if i is not None and j is not None and keys[0][i] != keys[1][j]:
+            if (keys[0][i] in come or keys[1][j] in gone) and alike(old[i], new[j]) < 2.0:
+                out += [(i, None), (None, j)]
+                continue
+        out.append((i, j))
+    return out
 
 
 def key_of(node: Any, own: str) -> str:

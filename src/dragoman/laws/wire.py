@@ -98,6 +98,7 @@ PAIRING = ("tool_call_id", "tool_use_id", "call_id", "toolUseId", "toolCallId", 
 RESULTS = {
     "tool_result",
     "function_call_output",
+    "function_result",
     "custom_tool_call_output",
     "tool-result",
     "tool_response",
@@ -107,7 +108,7 @@ RESULTS = {
 RESULT_KEYS = ("functionResponse", "function_response", "toolResult")
 
 
-REASONING = {"thinking", "redacted_thinking", "reasoning"}
+REASONING = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
 def calls_in(item: Json) -> Iterator[tuple[Json, str]]:
@@ -137,6 +138,8 @@ def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
                 yield part[name], "toolUseId" if name in ("toolUse", "toolResult") else "id"
         if type_of(part).endswith("tool_use") or type_of(part) in ("tool_call", "tool-call"):
             yield part, "id"
+        if type_of(part) == "function_call" and "call_id" not in part:  # a step of Gemini's
+            yield part, "id"
 
 
 def kind(item: Json) -> str:
@@ -151,6 +154,8 @@ def kind(item: Json) -> str:
         return "user"  # the first may be anything, and goes with what stands before it
     if role in ("tool", "function") or any(holds_result(part) for part in parts_of(item)):
         return "result"
+    if type_of(item) == "user_input":
+        return "user"
     return "assistant" if role in ("assistant", "model", "ai", "reasoning", None) else "user"
 
 

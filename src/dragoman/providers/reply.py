@@ -148,7 +148,7 @@ class Reply:
 
 def told(text: str, caller: Dialect) -> list[Json]:
     """A history of one message, in which the user says a text."""
-    if caller.history == "input":  # a string may stand for this there
+    if caller.implied_type:  # a string may stand for this there
         return [{"role": "user", "content": text}]
     document = caller.write(History((Message("user", (Text(text),)),)), Ledger())
     found: list[Json] = document if isinstance(document, list) else document[history_key(caller)]

@@ -208,6 +208,54 @@ class QwenCode(ClaudeCode):
         return within(project, f"qwen --resume {id}")
 
 
+class CopilotCLI(Agent):
+    """A session is a folder: the events are in a file of it, the rest is made again."""
+
+    name = "copilot-cli"
+    program = "copilot"
+
+    def root(self, env: Mapping[str, str]) -> Path:
+        return home(env, "COPILOT_HOME", ".copilot") / "session-state"
+
+    def files(self, env: Mapping[str, str]) -> Iterator[Path]:
+        yield from self.root(env).glob("*/events.jsonl")
+
+    def id_of(self, path: Path) -> str:
+        return path.parent.name
+
+    def describe(self, lines: Iterable[dict[str, Json]]) -> tuple[str, str, str]:
+        project = words = version = ""
+        for line in lines:
+            data = line.get("data")
+            if not isinstance(data, dict):
+                continue
+            if line.get("type") == "session.start":
+                context = data.get("context")
+                project = text(context.get("cwd")) if isinstance(context, dict) else ""
+                version = text(data.get("copilotVersion"))
+            elif line.get("type") == "user.message" and "agentId" not in line:
+                said = spoken(data)
+                if said and not is_context(said):
+                    words = said
+                    break
+        return project, words, version
+
+    def place(self, env: Mapping[str, str], id: str, project: str, now: float) -> Path:
+        return self.root(env) / id / "events.jsonl"
+
+    def fit(self, document: Json, id: str, project: str) -> Json:
+        out: list[Json] = []
+        for line in document:
+            if line["type"] == "session.start":
+                told = {"sessionId": id, "context": {"cwd": project}}
+                line = {**line, "data": {**line["data"], **told}}
+            out.append(line)
+        return out
+
+    def resume(self, id: str, project: str, path: Path) -> str:
+        return within(project, f"copilot --resume {id}")
+
+
 class GeminiCLI(Agent):
     """A project has a folder with a short name; a file in it tells which project that is."""
 

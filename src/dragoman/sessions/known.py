@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..errors import Unsupported
-from .agents import Agent, ClaudeCode, Codex, GeminiCLI, QwenCode
+from .agents import Agent, ClaudeCode, Codex, CopilotCLI, GeminiCLI, QwenCode
 from .databases import Goose, Opencode
 
 AGENTS: dict[str, Agent] = {
     agent.name: agent
-    for agent in (ClaudeCode(), Codex(), GeminiCLI(), Goose(), Opencode(), QwenCode())
+    for agent in (ClaudeCode(), Codex(), CopilotCLI(), GeminiCLI(), Goose(), Opencode(), QwenCode())
 }
 
 

@@ -47,7 +47,7 @@ def load(name: str) -> str:
         reasoning=given.get("reasoning", "yes") == "yes",
         pairs=given.get("form", "text") == "pairs",
     )
-    dialects.register(ChatTemplate(source, name, tokens=tokens, options=options))
+    dialects.register(ChatTemplate(source, tokens=tokens, options=options), name)
     return name
 
 

@@ -52,18 +52,17 @@ class Options(Struct, frozen=True):
 
 
 class ChatTemplate(Chatlike):
-    """A dialect that is written only. It is made for one template, and is registered by name."""
+    """A dialect that is written only. It is made for one template, and registered by its path."""
 
+    name = "template"
     spec = "https://huggingface.co/docs/transformers/chat_templating"
     history = None  # the whole conversation is one text
     read_tools = write_tools = ABSENT
     code: ClassVar[str] = "template"
 
     def __init__(
-        self, source: str, name: str = "template", *, tokens: dict[str, str] | None = None,
-        options: Options | None = None,
-    ) -> None:  # fmt: skip
-        self.name = name  # type: ignore[misc]
+        self, source: str, *, tokens: dict[str, str] | None = None, options: Options | None = None
+    ) -> None:
         self.options = options or Options()
         self.render = Renderer(source, tokens)
         if self.options.pairs:

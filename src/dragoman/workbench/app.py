@@ -117,6 +117,11 @@ class Workbench:
         self.prefix = "" if gateway is None else PATH
         self.conversations = Conversations()
 
+    def close(self) -> None:
+        """End what waits for changes: a server that stops need not wait for a page that watches."""
+        if self.traffic is not None:
+            self.traffic.close()
+
     @property
     def keyed(self) -> bool:
         """Whether the key of an operator is asked for instead of the token."""
@@ -308,13 +313,15 @@ class Workbench:
         await more(send, {**self.traffic.state(), "rows": self.traffic.rows(), "cleared": True})
         task = asyncio.ensure_future(gone(receive))
         try:
-            while not task.done():
+            while not (task.done() or self.traffic.closed):
                 step = asyncio.ensure_future(listener.changes(SILENCE))
                 await asyncio.wait((task, step), return_when=asyncio.FIRST_COMPLETED)
-                if task.done():
+                if task.done() or self.traffic.closed:
                     step.cancel()
                     break
                 await more(send, step.result())
+            if not task.done():
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             task.cancel()
             self.traffic.leave(listener)

@@ -107,7 +107,7 @@ class Traffic:
     """An observer of a gateway. ``contents``: what is said is kept, too."""
 
     def __init__(self, *, contents: bool = False, memory: int = MEMORY, most: int = MOST) -> None:
-        self.contents, self.paused = contents, False
+        self.contents, self.paused, self.closed = contents, False, False
         self._memory, self._most = memory, most
         self._size = 0
         self._next = 1
@@ -233,6 +233,12 @@ class Traffic:
         self._listeners.add(listener)
         return listener
 
+    def close(self) -> None:
+        """Let those who listen go."""
+        self.closed = True
+        for listener in self._listeners:
+            listener.wake()
+
     def leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
 
@@ -288,6 +294,9 @@ class Listener:
     def clear(self) -> None:
         self._changed.clear()
         self._cleared = True
+        self._event.set()
+
+    def wake(self) -> None:
         self._event.set()
 
     async def changes(self, silence: float) -> dict[str, Json]:

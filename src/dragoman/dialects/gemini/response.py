@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ...core import heads
 from ...core.counts import ALL, INPUT, Counts
 from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
+from ...core.times import seconds_of, time_of
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
@@ -30,7 +31,6 @@ from . import turns
 from .grounding import cited, grounded
 from .parts import emit, write_part
 from .spelling import both, pick, pick_dict, pick_str
-from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
 
 if TYPE_CHECKING:

@@ -85,13 +85,10 @@ def write_conversation(
 ) -> None:
     if not w.same:
         messages = results_in_place(messages, w.log)
-    leading = 0
-    while leading < len(messages) and messages[leading].role == "system":
-        leading += 1
-    prompt = write_prompt(d, messages[:leading], w)
+    prompt = write_prompt(d, [m for m in messages if m.role == "system"], w)
     if prompt is not None:
         out[PROMPT] = prompt
-    out["messages"] = write_history(d, messages[leading:], w)
+    out["messages"] = write_history(d, [m for m in messages if m.role != "system"], w)
 
 
 def write_prompt(d: MCP, messages: Sequence[Message], w: Writing) -> str | None:

@@ -1,10 +1,10 @@
-"""Times as the Gemini API writes them (RFC 3339), without a calendar or a clock."""
+"""Times as Google's APIs write them (RFC 3339), without a calendar or a clock."""
 
 from __future__ import annotations
 
 import re
 
-from ...core.dates import date_of, days_of
+from .dates import date_of, days_of
 
 DAY = 86_400
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
