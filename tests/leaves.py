@@ -57,8 +57,9 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # what somebody says, in whatever box
-        "text content parts input output instructions system thinking reasoning reasoning_content "
-        "arguments args result response value refusal output_text summary prompt message reason "
+        "text content parts input output instruction instructions system thinking reasoning "
+        "reasoning_content arguments args result response value refusal output_text summary prompt "
+        "message reason "
         "tool_plan blocks systemInstruction transcript detail error parameters",
         "max_tokens max_completion_tokens max_output_tokens maxOutputTokens maxTokens num_predict "
         "n_predict max_new_tokens",
