@@ -12,10 +12,10 @@ import pytest
 import kept
 import seeds
 from dragoman import DragomanError, dialects
-from dragoman.model import Candidate, Failure, Message, Params, Usage
+from dragoman.model import Candidate, Failure, Message, Params, ToolResult, Usage
 
-WHOLE = (Candidate, Failure, Message)
-"""Nodes of a response that may be all of the document."""
+WHOLE = (Candidate, Failure, Message, ToolResult)
+"""Nodes that may be all of the document: of a response, or of what a tool returned."""
 GATHERED = (Params, Usage)
 """Nodes whose fields stand in several places."""
 cases = cache(kept.load)
@@ -53,6 +53,11 @@ def documents(dialect: str) -> Iterator[tuple[str, Any]]:
             yield case.facet, case.document
 
 
+def is_whole(document: Any, facet: str) -> bool:
+    """Whether a document is one message: a response, or what a tool returned (MCP)."""
+    return facet == "response" or (isinstance(document, dict) and document.keys() >= {"content"})
+
+
 @pytest.mark.parametrize("dialect", [name for name in dialects.names() if name != "native"])
 def test_each_node_says_where_it_stood(dialect: str) -> None:
     """In documents that are not trees themselves."""
@@ -62,7 +67,10 @@ def test_each_node_says_where_it_stood(dialect: str) -> None:
         except DragomanError:
             continue
         for node in nodes(tree):
-            if node is tree or (facet == "response" and not node.at and isinstance(node, WHOLE)):
+            if node is tree or (
+                not node.at and is_whole(document, facet) and isinstance(node, WHOLE)
+            ):
                 continue
             assert node.at, (node, document)
-            assert stands_at(document, node.at), (node, document)
+            where = dialects.get(dialect).locate(document, node.at)
+            assert stands_at(document, where), (node, document)

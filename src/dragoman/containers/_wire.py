@@ -41,6 +41,7 @@ PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/v\d\w*/interactions$", "gemini-interactions"),
         (r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?$", "bedrock-converse"),
         (r"/api/chat$", "ollama"),
+        (r"/v1(?:beta\d*|alpha)?/interactions$", "gemini-interactions"),
         (r"/v2/chat$", "cohere"),
     )
 )

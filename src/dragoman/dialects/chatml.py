@@ -75,7 +75,7 @@ class ChatML(Records):
     can = replace(
         Records.can,
         developer=False,
-        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
+        texts=cap.Texts(empty=cap.NOWHERE, needed=frozenset({"result"})),
         unfit={
             **cap.RESULTS_APART,
             "system": frozenset({Reasoning, ToolCall, ToolResult}),
@@ -170,7 +170,7 @@ class ChatML(Records):
             found = RESULT.findall(body) or [body]
             for words in found:
                 failed, text = unmark_error(words)
-                content = (Text(text, at=at),) if text else ()
+                content = () if text is None else (Text(text, at=at),)
                 yield Message("tool", (ToolResult(None, content, failed, at=at),), at=at)
             return
         blocks: list[Block] = []

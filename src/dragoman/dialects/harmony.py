@@ -61,7 +61,7 @@ class Harmony(Records):
     can = replace(
         Records.can,
         developer=False,
-        texts=cap.Texts(empty=cap.NOWHERE),
+        texts=cap.Texts(empty=cap.NOWHERE, needed=frozenset({"result"})),
         unfit={
             **cap.RESULTS_APART,
             "system": frozenset({Reasoning, ToolCall, ToolResult}),

@@ -99,7 +99,8 @@ class ShareGPT(Records):
         Records.can,
         developer=False,
         systems="first",
-        texts=cap.Texts(empty=cap.NOWHERE, results="same"),
+        texts=cap.Texts(empty=cap.NOWHERE, needed=frozenset({"result"})),
+        emptied=False,
         unfit={**cap.RESULTS_APART, "system": frozenset({Reasoning, ToolCall, ToolResult}),
                "user": frozenset({Reasoning, ToolCall, ToolResult})},
         result_names=False,
@@ -201,7 +202,7 @@ class ShareGPT(Records):
         out: list[Message] = []
         for index, words in enumerate(value.split(BETWEEN)):
             failed, text = unmark_error(words)
-            content = () if not text else (Text(text, at=f"{at}/value"),)
+            content = () if text is None else (Text(text, at=f"{at}/value"),)
             extras = None if index else self.keep(doc, TURN)
             result = ToolResult(None, content, failed, at=at, extras=extras)
             out.append(Message("tool", (result,), at=at))

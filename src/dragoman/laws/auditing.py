@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..core.reading import escape
 from ..ledger import Loss
 from ..model import Message, Params, Source
-from .changes import Change, squeezed
+from .changes import Change
 
 BLOCKS = (
     "Text", "Media", "Passage", "Reasoning", "Refusal", "ToolCall", "ToolResult", "Hosted", "Raw",
@@ -304,18 +304,6 @@ def _is_learned(change: Change, owner: str) -> bool:
     return bool(owner) and _is_at(change.at, owner)
 
 
-def _took_in(change: Change, changes: Sequence[Change], losses: Sequence[Loss]) -> bool:
-    """Whether a text has nothing more than texts of another speaker, as losses tell of those."""
-    if (change.what, change.how) != ("Text.text", "altered") or not isinstance(change.new, str):
-        return False
-    told = [loss for loss in losses if (loss.kind, loss.what) == ("approximated", "content.role")]
-    rest = squeezed(change.new).replace(squeezed(change.old), "", 1)
-    for other in changes:
-        if (other.what, other.how) == ("Text", "gone") and any(excuses(x, other) for x in told):
-            rest = rest.replace(squeezed(other.old.text), "", 1)
-    return not rest
-
-
 def faults(
     changes: Sequence[Change], losses: Iterable[Loss], kin: bool = False
 ) -> list[tuple[str, Change | Loss]]:
@@ -325,7 +313,6 @@ def faults(
     """
     lossy = list(losses)
     silent = [change for change in changes if not is_excused(change, lossy)]
-    silent = [change for change in silent if not _took_in(change, changes, lossy)]
     seen = [loss for loss in lossy if (loss.kind, loss.what) not in UNSEEN]
     bogus = [loss for loss in seen if not any(is_of(loss, change) for change in changes)]
     # The id that was made up for a result is that of its call, which may be written otherwise.
