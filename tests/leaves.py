@@ -57,8 +57,9 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # what somebody says, in whatever box
-        "text content parts input output instructions system thinking reasoning reasoning_content "
-        "arguments args result response value refusal output_text summary prompt message reason "
+        "text content parts input output instruction instructions system thinking reasoning "
+        "reasoning_content arguments args result response value refusal output_text summary prompt "
+        "message reason "
         "tool_plan blocks systemInstruction transcript detail error parameters",
         "max_tokens max_completion_tokens max_output_tokens maxOutputTokens maxTokens num_predict "
         "n_predict max_new_tokens",
@@ -74,7 +75,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "logprobs responseLogprobs top_logprobs",
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
-        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
+        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID response_id "
+        "responseId",
         "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",

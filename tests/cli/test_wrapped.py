@@ -71,6 +71,7 @@ def texts(document: Any) -> list[str]:
             "us.amazon.nova-v1:0",
         ),
         ("/api/chat", "", "ollama", None),
+        ("/v1beta/interactions?alt=sse", "", "gemini-interactions", None),
         ("/v2/chat", "", "cohere", None),
     ],
 )

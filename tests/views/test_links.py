@@ -95,6 +95,18 @@ def test_a_lost_part_and_an_invented_one() -> None:
     assert (by_code["max_tokens"].a, by_code["max_tokens"].b) == ("", "/max_tokens")
 
 
+def test_a_renamed_tool_is_the_same_tool() -> None:
+    tool = {"name": "read file", "input_schema": {"type": "object", "properties": {}}}
+    talk = [{"role": "user", "content": "Hi"}]
+    asked = {"model": "m", "max_tokens": 9, "messages": talk, "tools": [tool]}
+    reader, writer = dialects.get("anthropic-messages"), dialects.get("openai-chat")
+    made = dragoman.convert(asked, source=reader.name, target=writer.name)
+    linked = links(reader.read(asked, "request"), writer.read(made.document, "request"))
+    assert [(x.a, x.b, x.changed) for x in linked if x.kind == "tool"] == [
+        ("/tools/0", "/tools/0", True)
+    ]
+
+
 def test_texts_that_were_joined_are_linked_with_the_whole() -> None:
     def asked(content: Json) -> Json:
         said = {"role": "assistant", "content": content}

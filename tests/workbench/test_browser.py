@@ -183,6 +183,23 @@ def test_calls_and_results_are_linked_where_the_formats_put_them(
     expect(page.locator(".right .mark-active", has_text="Lisbon")).to_be_visible()
 
 
+def test_a_session_is_linked_by_its_lines(bench: str, opening: Opening) -> None:
+    page = opening(bench)
+    first, _, rest = session(1, 40).partition("\n")
+    drop(page, ".convert", "session.jsonl", f"{first}\n")  # of one line, which is no list
+    page.get_by_label("Dialect of the source").select_option("claude-code")
+    page.get_by_label("model").fill("gpt-5")  # which so short a session does not name
+    page.get_by_role("tab", name="openai-chat").click()
+    page.locator(".right .cm-line", has_text="question 0").click()
+    expect(page.locator(".here")).to_contain_text("/0/message/content")
+    expect(page.locator(".left .mark-active")).to_have_text('"content": "question 0"')
+    drop(page, ".convert", "session.jsonl", f"{first}\n{rest}")
+    expect(page.locator(".right")).to_contain_text("lorem ipsum")
+    page.locator(".right .cm-line", has_text="lorem ipsum").click()
+    expect(page.locator(".here")).to_contain_text("/2/message/content/0")
+    expect(page.locator(".left .mark-active", has_text="tool_result").first).to_be_visible()
+
+
 def test_options_are_those_of_the_command_line(bench: str, opening: Opening) -> None:
     page = opening(bench)
     drop(page, ".convert", "agent.json", examples.text("agent"))
@@ -452,6 +469,11 @@ def test_nothing_is_seriously_inaccessible(
         page.locator(".convert").get_by_label("Example").select_option(name)
         page.locator(".frames li" if name == "stream" else ".loss").first.wait_for(state="attached")
         found[name] = axe(page)
+        if name == "broken":
+            page.get_by_role("button", name="Repair all").dispatch_event("click")
+            page.get_by_role("dialog").wait_for()
+            found["preview"] = axe(page)
+            page.get_by_role("button", name="Cancel").click()
     page.get_by_role("link", name="Conversation").click()
     page.locator(".conversation").get_by_label("Example").select_option("agent")
     page.locator(".call").first.wait_for()

@@ -47,6 +47,7 @@ export interface Result {
   places?: Place[];
   problems?: Problem[];
   rest?: string;
+  lines?: boolean;
   home?: Home;
   command: string;
   python: string;
@@ -56,6 +57,7 @@ export interface Converted {
   source?: { dialect: string; facet: string; evidence: string[]; confidence: number };
   problems?: Problem[];
   targets?: string[];
+  lines?: boolean;
   results?: Result[];
   error?: Failure;
 }

@@ -286,6 +286,8 @@ export function Convert({ about, shown }: { about: About; shown: boolean }) {
             rightProblems={message || empty ? NONE : (result?.problems ?? NONE)}
             leftJson={!stream}
             rightJson={!stream}
+            leftLines={found.lines ?? false}
+            rightLines={result?.lines ?? false}
             leftHead={leftHead}
             rightHead={rightHead}
             idle={empty}
@@ -565,7 +567,7 @@ function PreviewBox(props: {
           Apply
         </button>
       </header>
-      <ul class="changes">
+      <ul class="changes" tabindex={0} aria-label="Changes">
         {preview.losses.map((loss) => (
           <li>
             <i class={`dot ${loss.kind}`} aria-hidden="true" />

@@ -13,11 +13,11 @@ const PLAIN = /[^,\]}\s]+/y;
 const STRING = /"(?:[^"\\]|\\.)*"?/y;
 const DEEPEST = 500;
 
-export function mapJson(text: string): Map<string, Range> {
+export function mapJson(text: string, asLines = false): Map<string, Range> {
   const out = new Map<string, Range>();
   const first = skip(text, 0);
   const end = value(text, first, first, "", out, 0);
-  if (skip(text, end) >= text.length) return out;
+  if (skip(text, end) >= text.length && !(asLines && text[first] === "{")) return out;
   out.clear();
   let from = 0;
   for (let number = 0; from < text.length; number++) {

@@ -24,6 +24,8 @@ export interface PairProps {
   rightProblems?: Problem[];
   leftJson?: boolean;
   rightJson?: boolean;
+  leftLines?: boolean; // a file of JSON lines, even of one
+  rightLines?: boolean;
   leftHead: ComponentChildren;
   rightHead: ComponentChildren;
   leftFoot?: ComponentChildren;
@@ -64,12 +66,12 @@ export function Pair(props: PairProps) {
   const latest = useRef<Latest>(undefined as never);
 
   const leftMap = useMemo(
-    () => (props.leftJson === false ? new Map<string, Range>() : mapJson(leftText)),
-    [leftText, props.leftJson],
+    () => (props.leftJson === false ? new Map<string, Range>() : mapJson(leftText, props.leftLines)),
+    [leftText, props.leftJson, props.leftLines],
   );
   const rightMap = useMemo(
-    () => (props.rightJson === false ? new Map<string, Range>() : mapJson(props.right)),
-    [props.right, props.rightJson],
+    () => (props.rightJson === false ? new Map<string, Range>() : mapJson(props.right, props.rightLines)),
+    [props.right, props.rightJson, props.rightLines],
   );
   const spots = useMemo(() => {
     const of = (a: string | null, b: string | null, label: string, loss: number | null): Spot => ({

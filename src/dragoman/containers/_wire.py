@@ -40,6 +40,7 @@ PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/(?P<model>[^/:]+):countTokens$", "gemini"),
         (r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?$", "bedrock-converse"),
         (r"/api/chat$", "ollama"),
+        (r"/v1(?:beta\d*|alpha)?/interactions$", "gemini-interactions"),
         (r"/v2/chat$", "cohere"),
     )
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ..core import capabilities as cap
 from ..core.fields import Fields
 from ..core.reading import decode
@@ -16,7 +18,7 @@ from ..core.writing import Writing, is_blank
 from ..dialect import Dialect
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
-from ..model import Block, Json, Message, Request, Text, Tool, ToolCall, ToolResult
+from ..model import Block, Json, Message, Request, Text, Tool, ToolCall, ToolResult, Tree
 
 FIELDS = Fields()
 """A training record holds no settings."""
@@ -139,6 +141,17 @@ def answered(d: Dialect, messages: tuple[Message, ...], log: Ledger) -> tuple[Me
         for at in [block.at for block in message.content] or [message.at]:
             log.dropped("training.unanswered", at, f"a record of {d.name} ends in a reply")
     return messages[:end]
+
+
+def up_to_the_reply(d: Dialect, tree: Tree, log: Ledger) -> Tree:
+    """A request without what no reply follows: it goes first, so that nothing of it is lowered."""
+    if not isinstance(tree, Request) or d.is_same(tree.dialect) or log.restores:
+        return tree
+    told = tree.training
+    if told is not None and told.rejected is not None and "rejected" in d.can.training:
+        return tree
+    log.target = d.name
+    return replace(tree, messages=answered(d, tree.messages, log))
 
 
 def read_json(text: str, at: str) -> Json:

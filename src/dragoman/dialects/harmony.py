@@ -406,6 +406,8 @@ class Harmony(Records):
 
     def write_tool(self, tool: Tool, w: Writing) -> Json:
         tool = freeform.as_function(tool, w.same)
+        if tool.description == "" and not w.same:
+            w.log.dropped("text.empty", tool.at, f"an empty description is none in {self.name}")
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         out["description"] = tool.description or ""
         if tool.schema is not None:

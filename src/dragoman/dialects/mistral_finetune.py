@@ -28,9 +28,10 @@ from ..model import (
     Tool,
     ToolCall,
     ToolResult,
+    Tree,
 )
 from ._nine import ID_RULE, Nine, is_legal
-from ._training import answered
+from ._training import answered, up_to_the_reply
 from .openai_finetune import NAMES, TOP, OpenAIFinetune
 
 
@@ -81,6 +82,9 @@ class MistralFinetune(OpenAIFinetune):
             ("type", "thinking", "closed") if doc.get("closed") is True else ("type", "thinking")
         )
         return Reasoning((value,), at=at, extras=self.keep(doc, known))
+
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        return super().write(up_to_the_reply(self, tree, log), log)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if not (self.is_same(tree.dialect) or log.restores):

@@ -25,9 +25,20 @@ from ..dialect import Problem
 from ..errors import Unsayable
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
-from ..model import Extras, Json, Message, Node, Params, Request, ToolCall, ToolResult, Training
+from ..model import (
+    Extras,
+    Json,
+    Message,
+    Node,
+    Params,
+    Request,
+    ToolCall,
+    ToolResult,
+    Training,
+    Tree,
+)
 from ._sessions import ABSENT
-from ._training import answered
+from ._training import answered, up_to_the_reply
 from .gemini import Gemini, turns
 
 AS_IF = "gemini-2.0-flash"
@@ -86,6 +97,9 @@ class VertexTuning(Gemini):
         extras = Extras(self.name, kept, inner=tuple(kept)) if kept else None
         told = Training(len(sides[True]), tuple(sides[False]), at=f"/{PAIR}", extras=extras)
         return replace(tree, messages=(*tree.messages, *sides[True]), training=told)
+
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        return super().write(up_to_the_reply(self, tree, log), log)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         same = self.is_same(tree.dialect)

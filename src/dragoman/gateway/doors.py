@@ -4,6 +4,7 @@
     /v1/chat/completions                          openai-chat
     /v1/responses                                 openai-responses
     /v1beta/models/{model}:streamGenerateContent  gemini
+    /v1beta/interactions                          gemini-interactions
     /model/{model}/converse-stream                bedrock-converse
     /api/chat                                     ollama
     /v2/chat                                      cohere
@@ -30,6 +31,7 @@ FIRST = (
     "openai-responses",
     "openai-chat",
     "gemini",
+    "gemini-interactions",
     "bedrock-converse",
     "ollama",
     "cohere",

@@ -35,6 +35,8 @@ SCHEMA: Json = {
     "required": ["input"],
     "additionalProperties": False,
 }
+LOOSE: Json = {key: value for key, value in SCHEMA.items() if key != "additionalProperties"}
+"""The same where a schema cannot forbid other properties."""
 
 
 KEPT = "wrapped"
@@ -135,7 +137,7 @@ def wrap(tool: Tool) -> str:
 
 def unwrap(description: str | None, schema: Json) -> tuple[str | None, Grammar | None] | None:
     """Description and grammar of the freeform tool that a function stands for, if it does."""
-    if description is None or MARK not in description or schema != SCHEMA:
+    if description is None or MARK not in description or schema not in (SCHEMA, LOOSE):
         return None
     head, _, tail = description.rpartition(MARK)
     grammar = None

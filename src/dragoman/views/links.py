@@ -47,6 +47,8 @@ WHOLE = frozenset({"message"})
 
 
 NO_CHOICE = ToolChoice()
+OTHERS = ("text", "reasoning", "result", "media", "hosted", "other", "tool")
+"""Kinds that may have been changed on the way: calls are looked at first."""
 
 
 class Spot(NamedTuple):
@@ -201,7 +203,7 @@ def paired(old: list[Spot], new: list[Spot]) -> dict[int, int]:
     follow(old, new, pairs)
     equal(old, new, pairs, lambda spot: spot.kind not in ("call", "parameter", "usage"))
     named(old, new, pairs)
-    between(old, new, pairs, ("text", "reasoning", "result", "media", "hosted", "other"))
+    between(old, new, pairs, OTHERS)
     return pairs
 
 

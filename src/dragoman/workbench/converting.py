@@ -156,6 +156,7 @@ def converted(asked: Options) -> dict[str, Json]:
     except DragomanError as problem:
         return {"error": told(problem)}
     out: dict[str, Json] = {"source": msgspec.to_builtins(known)}
+    out["lines"] = dialects.get(known.dialect).lines
     if known.facet != "stream":
         out["problems"] = problems(data, known.dialect, known.facet)
     out["targets"] = writable(known.facet)
@@ -180,6 +181,7 @@ def result(data: bytes, known: Known, target: str, asked: Options) -> dict[str, 
     """One conversion, or why there is none."""
     shown: dict[str, Json] = {"target": target, **commands(known, target, asked)}
     try:
+        shown["lines"] = dialects.get(target).lines
         made = convert(
             data,
             source=known.dialect,

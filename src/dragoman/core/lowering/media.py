@@ -306,6 +306,8 @@ def _labelled(block: Media, source: Source, form: Form, lowering: Messages) -> M
         if name in labels:
             if name == "detail" and form.details is not None and value not in form.details:
                 changes[name] = None
+                if value == "auto":
+                    continue  # which is what is meant where nothing is written
                 levels = ", ".join(sorted(form.details))
                 why = f"{to.name} has no detail level {value!r}, only {levels}"
                 log.dropped("media.detail", block.at, why)

@@ -186,9 +186,12 @@ def write_assistant(d: AgUI, message: Message, out: list[Json], w: Writing) -> N
             out.append(write_reasoning(d, block, made_id(len(out)), w))
             others += 1
         elif isinstance(block, Text):
+            d.lose(block.extras, block.at, w.log)
+            if not (block.text or w.same):
+                d.omit_text(block.at, w.log)  # an empty one is read as none
+                continue
             if texts:
                 d.join_text(block.at, w.log)
-            d.lose(block.extras, block.at, w.log)
             texts.append(block.text)
         elif isinstance(block, ToolCall):
             calls.append(write_call(d, block, w))

@@ -80,6 +80,8 @@ def write_tool_list(d: AgUI, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
 
 def write_tool(d: AgUI, tool: Tool, w: Writing) -> Json:
     tool = freeform.as_function(tool, w.same)
+    if tool.description == "" and not w.same:
+        w.log.dropped("text.empty", tool.at, f"an empty description is none in {d.name}")
     out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
     out["description"] = tool.description or ""  # which is required, and says nothing
     if tool.schema is not None:

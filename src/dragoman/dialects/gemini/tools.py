@@ -140,6 +140,8 @@ def write_tool(d: Gemini, tool: Tool, w: Saying) -> Json:
         if w.same or (w.plain and schema.__class__ is dict and "type" in schema):
             out["parametersJsonSchema"] = schema
         else:
+            if w.own and freeform.unwrap(tool.description, schema) is not None:
+                schema = freeform.LOOSE
             write_parameters(out, tool, schema, w)
     return out if tool.extras is None else parts.emit(d, out, tool, w.log)
 

@@ -167,9 +167,9 @@ def write_prompt(
         written = [block for block in message.content if isinstance(block, Text)]
         for index, block in enumerate(written):
             d.lose(block.extras, block.at, w.log)
-            if index:
+            if texts:
                 d.join_text(block.at, w.log)
-            elif texts:
+            if texts and not index:
                 d.merge_prompt(message, w.log)
             texts.append(block.text)
         for other in message.content:

@@ -105,6 +105,7 @@ def is_bare(doc: Json) -> bool:
 def write_steps(d: GeminiInteractions, messages: Sequence[Message], w: Writing) -> list[Json]:
     out: list[Json] = []
     called: Called = {}
+    run = False  # the last step is the model's, and what it does next is of the same turn
     for message in messages:
         if message.role == "assistant":
             d.lose(message.extras, message.at, w.log)
@@ -112,7 +113,12 @@ def write_steps(d: GeminiInteractions, messages: Sequence[Message], w: Writing) 
             write_turn(d, message.content, out, w, called)
             if len(out) == before and not w.same:
                 d.omit_message(message, w.log)
-        elif message.role == "tool":
+            elif run and not w.same:
+                d.merge_message(message, w.log)
+            run = run or len(out) > before
+            continue
+        run = False
+        if message.role == "tool":
             write_results(d, message, out, w, called)
         else:
             write_user(d, message, out, w)
