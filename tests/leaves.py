@@ -300,7 +300,6 @@ STRUCTURE = frozenset(
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
-    "__bytes_encoded__": (True,),  # how Strands writes base64
     "stream": (False,),
     "model_identity": ("You are ChatGPT, a large language model trained by OpenAI.",),
     "knowledge_cutoff": ("2024-06",),
