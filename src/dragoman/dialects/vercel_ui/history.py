@@ -267,10 +267,15 @@ def add(out: list[Block], block: Block) -> None:
 class Called:
     """A call that was written, and whether its result was."""
 
-    __slots__ = ("call", "part", "place", "replied")
+    __slots__ = ("call", "later", "part", "place", "replied")
 
     def __init__(self, call: ToolCall, part: dict[str, Json], place: int) -> None:
         self.call, self.part, self.place, self.replied = call, part, place, False
+        self.later: list[Called] = []  # of the same id: the results come in their order
+
+    def next(self) -> Called:
+        """The first call of this id without a result, if there is one."""
+        return next((each for each in (self, *self.later) if not each.replied), self)
 
 
 def write_history(d: VercelUI, messages: Sequence[Message], w: Writing) -> list[Json]:
@@ -325,7 +330,12 @@ def write_turn(
                 part["state"] = WAITING  # until there is a result
             if block.item_id is not None:
                 part.setdefault(CALL_METADATA, {})["openai"] = {ITEM: block.item_id}
-            calls[part["toolCallId"]] = Called(block, part, len(calls))
+            called = Called(block, part, len(calls))
+            before = calls.get(part["toolCallId"])
+            if before is not None and not before.next().replied:
+                before.later.append(called)
+            else:
+                calls[part["toolCallId"]] = called
     d.emit(doc, message, w.log)
 
 
@@ -355,6 +365,7 @@ def write_result(
     called = None
     if result.call_id is not None or w.waiting is not None:
         called = calls.get(w.once(w.result_id(result), result))
+    called = None if called is None else called.next()
     if called is None or called.replied:
         why = "its call is missing" if called is None else "its call has a result already"
         text = f"{d.name} writes results in the part of the call, and {why}"
