@@ -295,12 +295,11 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
-    | {"content_type"}  # Semantic Kernel's
+    | {"content_type", "provider"}  # Semantic Kernel's; who stores a file, in AG-UI
 )
 
 # Values that say no more than their absence does, by key.
 SILENT: dict[str, tuple[Any, ...]] = {
-    "__bytes_encoded__": (True,),  # how Strands writes base64
     "stream": (False,),
     "model_identity": ("You are ChatGPT, a large language model trained by OpenAI.",),
     "knowledge_cutoff": ("2024-06",),
@@ -313,6 +312,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "content_type": ("<|constrain|>json",),
     "score": (0, 1),  # which of two completions is the better one
     "jsonrpc": ("2.0",),
+    "__bytes_encoded__": (True,),  # Strands Agents' mark on bytes
     "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
     "runId": ("run-1",),
     "resultType": ("complete",),
