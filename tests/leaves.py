@@ -1137,7 +1137,7 @@ def is_silent(leaf: Leaf) -> bool:
         return True  # the number of a message to which the application has given no id
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is written
-    if leaf.value in CACHED or leaf.value in FAILURES:
+    if leaf.value in CACHED or (leaf.value in FAILURES and leaf.key != "format"):
         return False
     if leaf.path == ("text",) and leaf.value == "<bos>":
         return True  # a conversation begins, and has no turns
