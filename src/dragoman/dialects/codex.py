@@ -37,7 +37,7 @@ from ._sessions import (
 )
 from .openai_responses import OpenAIResponses, items
 
-VERSION = "0.166.0"
+VERSION = "0.169.0"
 """The newest version whose files are known."""
 KINDS = frozenset(
     {

@@ -202,11 +202,11 @@ class CopilotCLI(SessionFile):
                 case _:
                     self.omit(block, w.log)
         if message.role != "assistant":
-            if not said:
+            if not said and not w.same:
                 self.omit_message(message, w.log)
                 return []
             return [(USER, {"content": "\n\n".join(said)})]
-        if not said and not thought and not calls:
+        if not said and not thought and not calls and not w.same:
             self.omit_message(message, w.log)
             return []
         data: Line = {"content": "\n\n".join(said), "toolRequests": calls}

@@ -33,7 +33,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .._stored import add, issuer_of_file, sign, texts_of
+from .._stored import add, issuer_of_file, note_owner, sign, texts_of
 
 if TYPE_CHECKING:
     from . import LangChain
@@ -533,6 +533,8 @@ def write_media(d: LangChain, block: Media, w: Writing) -> dict[str, Json]:
         kind = "file" if block.kind == "document" else block.kind
         key = {"url": "url", "base64": "base64", "file": "file_id"}[source.kind]
         out = {"type": kind, key: source.value}
+        if source.kind == "file" and not w.same:
+            note_owner(d, block, w.log)
         if source.media_type is not None:
             out["mime_type"] = source.media_type
     extra: dict[str, Json] = {}
