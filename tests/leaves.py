@@ -203,6 +203,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("type", "enabled"): (
         "thinkingBudget",
         "thinkingLevel",
+        "thinking_level",
         "budget_tokens",
         "thinking",
         "reasoning",
@@ -1203,6 +1204,11 @@ def says(text: str, there: Output) -> bool:
     return all(word in there.hay or word in names for word in words if word not in GRAMMAR)
 
 
+URL_SAFE = re.compile(r"(?=.*[-_])[\w-]{64,}=*", re.ASCII)
+"""Data in the other alphabet of base64, which few APIs take."""
+STANDARD = str.maketrans("-_", "+/")
+
+
 def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     own = is_key(leaf) or parsed(leaf.value) is not None
     text = leaf.value if own else MARKS.sub("", leaf.value)
@@ -1250,6 +1256,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     _, mark, data = text.partition(";base64,")
     if mark:
         return has_string(leaf._replace(value=data), there, losses)
+    if URL_SAFE.fullmatch(text):
+        return has_string(leaf._replace(value=text.translate(STANDARD)), there, losses)
     hidden = decoded(text)
     if hidden is None or len(hidden) < FEW:
         return False

@@ -456,3 +456,172 @@ TALKS: dict[str, type[Talk]] = {
     "ollama": Ollama,
     "bedrock-converse": Bedrock,
 }
+
+
+class Interactions(Talk):
+    """Gemini's other API, whose history is a list of steps."""
+
+    def begin(self) -> None:
+        from google import genai
+        from google.genai import types
+
+        options = types.HttpOptions(base_url=self.url, timeout=30_000)
+        self.sdk = genai.Client(api_key="k", http_options=options)
+        self.calls: list[Any] = []
+
+    def user(self, text: str) -> Any:
+        return {"type": "user_input", "content": [{"type": "text", "text": text}]}
+
+    def picture(self, text: str, picture: bytes) -> Any:
+        data = base64.b64encode(picture).decode()
+        image = {"type": "image", "mime_type": "image/png", "data": data}
+        return {"type": "user_input", "content": [{"type": "text", "text": text}, image]}
+
+    def send(self, stream: bool, tools: tuple[str, ...]) -> Heard:
+        listed = [{"type": "function", "name": name, "parameters": PARAMETERS} for name in tools]
+        asked = {
+            "model": self.model, "input": self.edit(self.history), "tools": listed, "store": False,
+        }  # fmt: skip
+        if stream:
+            with self.sdk.interactions.create(**asked, stream=True) as events:
+                steps, status = self.collect(events)
+        else:
+            reply = self.sdk.interactions.create(**asked)
+            steps, status = [told(step) for step in reply.steps or ()], reply.status
+        self.history += steps
+        self.calls = [step for step in steps if step["type"] == "function_call"]
+        texts = (
+            part["text"] for s in steps if s["type"] == "model_output" for part in s["content"]
+        )
+        thoughts = (part["text"] for s in steps if s["type"] == "thought" for part in s["summary"])
+        calls = tuple((call["name"], call["arguments"]) for call in self.calls)
+        return Heard("".join(texts), calls, "".join(thoughts), str(status))
+
+    def collect(self, events: Iterator[Any]) -> tuple[list[dict[str, Any]], str]:
+        steps: list[dict[str, Any]] = []
+        status = ""
+        for event in events:
+            if event.event_type == "step.start":
+                steps.append(told(event.step))
+            elif event.event_type == "step.delta":
+                self.add(steps[-1], event.delta)
+            elif event.event_type == "interaction.completed":
+                status = event.interaction.status
+            elif event.event_type == "error":
+                raise RuntimeError(event.error.message)
+        for step in steps:
+            if isinstance(given := step.get("arguments"), str):
+                step["arguments"] = json.loads(given)
+        return steps, status
+
+    def add(self, step: dict[str, Any], delta: Any) -> None:
+        if delta.type == "arguments_delta":
+            given = step.get("arguments") or ""
+            step["arguments"] = given + delta.arguments
+        elif delta.type == "thought_signature":
+            step["signature"] = delta.signature
+        elif delta.type == "thought_summary":
+            step.setdefault("summary", []).append(told(delta.content))
+        else:
+            step.setdefault("content", []).append(told(delta))
+
+    def results(self, texts: list[str], stream: bool, tools: tuple[str, ...] = ("look",)) -> Heard:
+        self.history += [
+            {"type": "function_result", "call_id": c["id"], "name": c["name"], "result": text}
+            for c, text in zip(self.calls, texts, strict=True)
+        ]
+        return self.send(stream, tools)
+
+
+def told(step: Any) -> dict[str, Any]:
+    return dict(step.model_dump(exclude_none=True, mode="json"))
+
+
+class Invoked(Anthropic):
+    """Claude on Bedrock, as Claude Code asks for it there."""
+
+    def begin(self) -> None:
+        import anthropic
+
+        self.sdk = anthropic.AnthropicBedrock(
+            base_url=self.url, aws_access_key="a", aws_secret_key="b", aws_region="eu-central-1",
+            max_retries=0, timeout=30,
+        )  # fmt: skip
+
+
+class Cohere(Talk):
+    def begin(self) -> None:
+        import cohere
+
+        self.sdk = cohere.ClientV2(api_key="k", base_url=self.url, timeout=30)
+
+    def close(self) -> None:
+        """Its own way to close leaves the pool open."""
+        self.sdk._client_wrapper.httpx_client.httpx_client.close()
+
+    def picture(self, text: str, picture: bytes) -> Any:
+        image = {"type": "image_url", "image_url": {"url": data_url(picture)}}
+        return {"role": "user", "content": [{"type": "text", "text": text}, image]}
+
+    def send(self, stream: bool, tools: tuple[str, ...]) -> Heard:
+        listed = [
+            {"type": "function", "function": {"name": name, "parameters": PARAMETERS}}
+            for name in tools
+        ]
+        asked = {"model": self.model, "messages": self.edit(self.history), "tools": listed}
+        if stream:
+            message, stop = self.collect(self.sdk.chat_stream(**asked))
+        else:
+            reply = self.sdk.chat(**asked)
+            message = told(reply.message)
+            stop = str(reply.finish_reason)
+        calls = message.get("tool_calls") or []
+        self.ids = [call["id"] for call in calls]
+        parts = message.get("content") or []
+        self.history.append(message)
+        plan = message.get("tool_plan") or ""  # what is said beside calls
+        return Heard(
+            plan + "".join(part.get("text") or "" for part in parts),
+            tuple((c["function"]["name"], json.loads(c["function"]["arguments"])) for c in calls),
+            "".join(part.get("thinking") or "" for part in parts),
+            stop,
+        )
+
+    def collect(self, events: Iterator[Any]) -> tuple[dict[str, Any], str]:
+        parts: dict[int, dict[str, Any]] = {}
+        calls: dict[int, dict[str, Any]] = {}
+        stop = ""
+        for event in events:
+            if event.type == "content-start":
+                parts[event.index] = told(event.delta.message.content)
+            elif event.type == "content-delta":
+                for key, text in told(event.delta.message.content).items():
+                    if key in ("text", "thinking"):
+                        part = parts[event.index]
+                        part[key] = part.get(key, "") + text
+            elif event.type == "tool-call-start":
+                calls[event.index] = told(event.delta.message.tool_calls)
+            elif event.type == "tool-call-delta":
+                more = event.delta.message.tool_calls.function.arguments
+                calls[event.index]["function"]["arguments"] += more
+            elif event.type == "message-end":
+                stop = str(event.delta.finish_reason)
+                if event.delta.error:
+                    raise RuntimeError(event.delta.error)
+        message: dict[str, Any] = {"role": "assistant", "content": list(parts.values())}
+        if calls:
+            message["tool_calls"] = list(calls.values())
+        return message, stop
+
+    def results(self, texts: list[str], stream: bool, tools: tuple[str, ...] = ("look",)) -> Heard:
+        for call, text in zip(self.ids, texts, strict=True):
+            self.history.append({"role": "tool", "tool_call_id": call, "content": text})
+        return self.send(stream, tools)
+
+
+MORE: dict[str, type[Talk]] = {
+    "gemini-interactions": Interactions,
+    "anthropic-bedrock": Invoked,
+    "cohere": Cohere,
+}
+"""Clients of doors that are tried with some upstreams, not with each."""

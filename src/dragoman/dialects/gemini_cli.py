@@ -22,17 +22,7 @@ from ..core.reading import as_dict, expected, maybe_list, need_str
 from ..core.turns import SILENCE, split_results
 from ..dialect import Problem
 from ..ledger import Ledger
-from ..model import (
-    Block,
-    History,
-    Json,
-    Message,
-    Reasoning,
-    Request,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Block, History, Json, Message, Reasoning, Request, Text, ToolCall, ToolResult
 from . import gemini as api
 from ._sessions import (
     Found,

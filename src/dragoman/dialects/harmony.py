@@ -19,18 +19,7 @@ from ..core.writing import Rule, Writing, parameters
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
-from ..model import (
-    Block,
-    Json,
-    Message,
-    Raw,
-    Reasoning,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Block, Json, Message, Raw, Reasoning, Request, Text, Tool, ToolCall, ToolResult
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
 from ._training import Records

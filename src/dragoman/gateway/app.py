@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 from ..providers.timing import within
 from . import extras, sockets
 from .carrying import Envelope
-from .clients import Guests, Refused
+from .clients import Gone, Guests, Refused, is_foreign
 from .config import Aim, Client, Config, ConfigError, checked, read_file, route
 from .doors import Door, find, key_of
 from .handling import Handling, Send
@@ -37,10 +37,6 @@ SECRET = "secret"
 MOST_ROUTES = 1000
 SOON = 0.02
 """Seconds after which the gateway listens whether the client is still there."""
-
-
-class Gone(Exception):
-    """The client has closed its connection."""
 
 
 class Gateway:
@@ -163,7 +159,7 @@ class Gateway:
         self.metrics.opened()
         try:
             handling.key = key_of(handling.headers, query)
-            name, handling.client = self.admit(handling.key)
+            name, handling.client = self.admit(handling.key, handling.headers)
             handling.seen.client = name
             body = await self.read_body(receive, handling.headers)
             await self._until_gone(handling.run(body), receive)
@@ -210,9 +206,11 @@ class Gateway:
                 self._routes[model] = aims
         return aims
 
-    def admit(self, key: str | None) -> tuple[str, Client]:
+    def admit(self, key: str | None, headers: Mapping[str, str]) -> tuple[str, Client]:
         if self.closing:
             raise Refused("overloaded", "the gateway is shutting down", 5.0)
+        if not self.config.clients and is_foreign(headers):
+            raise Refused("permission", "pages of other origins are not served")
         return self.guests.admit(key)
 
     async def read_body(self, receive: Receive, headers: Any) -> bytes:

@@ -62,11 +62,16 @@ MAC = 16
 FIELDS: dict[str, Literal["signature", "encrypted"]] = {
     "anthropic-messages": "signature",
     "openai-responses": "encrypted",
+    "open-responses": "encrypted",
+    "copilot": "encrypted",
     "gemini": "signature",
+    "gemini-interactions": "signature",
     "bedrock-converse": "signature",
+    "anthropic-bedrock": "signature",
+    "anthropic-vertex": "signature",
 }
 """Dialects of clients with a field for signed reasoning, and what it holds."""
-SUMMED = ("openai-responses",)
+SUMMED = ("openai-responses", "open-responses", "copilot")
 """Dialects whose clients take summaries alone: Codex shows nothing else, goose fails on others."""
 WITHOUT_IDS = ("ollama",)
 """Dialects whose calls have no ids."""

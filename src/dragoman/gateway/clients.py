@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from ..model import ErrorKind
-from .config import Client
+from .config import LOOPBACK, Client
 
 ANYONE = Client(operator=True)
 """Whoever asks where no keys are configured: somebody on this machine."""
@@ -23,6 +24,10 @@ class Refused(Exception):
     def __init__(self, kind: ErrorKind, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind, self.message, self.retry_after = kind, message, retry_after
+
+
+class Gone(Exception):
+    """A client has closed its connection."""
 
 
 class Known(NamedTuple):
@@ -76,3 +81,25 @@ class Guests:
 
 def digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def is_foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a page asks that came from elsewhere. Browsers send such requests without asking
+    first, and open sockets to any host; programs name no origin.
+
+    >>> is_foreign({"origin": "https://elsewhere.example", "host": "127.0.0.1:8700"})
+    True
+    >>> is_foreign({"origin": "http://localhost:3000", "host": "127.0.0.1:8700"})
+    False
+    """
+    origin = headers.get("origin")
+    if not origin:
+        return False
+    scheme, _, host = origin.partition("://")
+    if scheme not in ("http", "https", "null"):  # an application of this machine: vscode-webview
+        return False
+    try:
+        name = urlsplit(origin).hostname or ""
+    except ValueError:
+        return True
+    return name not in LOOPBACK and host != headers.get("host")

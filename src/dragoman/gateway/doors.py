@@ -6,6 +6,7 @@
     /v1beta/models/{model}:streamGenerateContent  gemini
     /v1beta/interactions                          gemini-interactions
     /model/{model}/converse-stream                bedrock-converse
+    /model/{model}/invoke                         anthropic-bedrock
     /api/chat                                     ollama
     /v2/chat                                      cohere
     /groq/openai/v1/chat/completions              groq
@@ -33,6 +34,7 @@ FIRST = (
     "gemini",
     "gemini-interactions",
     "bedrock-converse",
+    "anthropic-bedrock",
     "ollama",
     "cohere",
 )

@@ -6,8 +6,10 @@ counts are estimates, and say so in a header.
 
 from __future__ import annotations
 
+import re
 from asyncio import gather
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ..core.reading import encode
@@ -18,8 +20,8 @@ from ..errors import DragomanError, Malformed
 from ..exchange import estimate
 from ..model import Json, Request
 from . import continuing
-from .clients import Refused
-from .config import known_models
+from .clients import Gone, Refused
+from .config import Client, known_models
 from .doors import key_of
 from .handling import Send, error_document
 from .store import Owned, StoreFailed
@@ -38,6 +40,11 @@ COUNTED = {
     "/v1/messages/count_tokens": ("anthropic-messages", "input_tokens"),
     "/v1/responses/input_tokens": ("openai-responses", "input_tokens"),
 }
+KNOWN = re.compile(
+    r".*?(?P<version>/v1)?(?P<path>/messages/count_tokens|/responses/[^/]+(?:/input_items)?"
+    r"|/v1beta/(?:interactions/.+|models(?:/.*)?)|/models(?:/.*)?|/api/(?:tags|show|version))/?"
+)
+"""Paths of the vendors' APIs, whatever stands before them."""
 
 
 class Reply:
@@ -62,18 +69,39 @@ async def serve(
     send: Send,
 ) -> None:
     """Reply a request that is none for a model."""
+    path = without_base(path)
     dialect = dialect_of(path, headers)
     try:
         reply = await replied(gateway, scope, path, headers, query, receive)
+    except Gone:
+        return
     except Refused as refused:
         code = status_of(refused.kind, dialect.statuses)
-        reply = Reply(code, error_document(dialect, refused.kind, refused.message))
+        wait = refused.retry_after
+        more = {} if wait is None else {"retry-after": f"{max(wait, 1):.0f}"}
+        reply = Reply(code, error_document(dialect, refused.kind, refused.message), more)
     except StoreFailed as problem:
         code = status_of("overloaded", dialect.statuses)
         reply = Reply(code, error_document(dialect, "overloaded", str(problem)))
     except DragomanError as problem:
         reply = Reply(400, error_document(dialect, "invalid-request", str(problem)))
+    except Exception:
+        reply = Reply(500, error_document(dialect, "server", "an error inside of the gateway"))
     await say(send, reply)
+
+
+def without_base(path: str) -> str:
+    """A path of an API as the tables here have it: base URLs of clients differ.
+
+    >>> without_base("/proxy/v1/messages/count_tokens")
+    '/v1/messages/count_tokens'
+    >>> without_base("/responses/resp_1")
+    '/v1/responses/resp_1'
+    """
+    if (found := KNOWN.fullmatch(path)) is None:
+        return path
+    named = found["path"]
+    return named if named.startswith(("/v1beta/", "/api/")) else f"/v1{named}"
 
 
 async def say(send: Send, reply: Reply) -> None:
@@ -98,7 +126,7 @@ async def replied(
     if path == "/readyz":
         ready = not gateway.closing and await gateway.store.ready()
         return Reply(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
-    name, client = gateway.admit(key_of(headers, query))
+    name, client = gateway.admit(key_of(headers, query), headers)
     method = scope["method"]
     if path == "/metrics" and method == "GET":
         return metrics(gateway, client.operator)
@@ -108,9 +136,9 @@ async def replied(
         return counted(get(dialect), body, key)
     if method == "POST" and path.endswith(":countTokens"):
         return counted_by_gemini(await gateway.read_body(receive, headers))
-    if (kept := await continuing.show(Owned(gateway.store, name), method, path)) is not None:
+    if kept := await continuing.show(Owned(gateway.store, name), method, path, query):
         return Reply(*kept)
-    if found := await listed(gateway, method, path, headers, receive):
+    if found := await listed(gateway, client, method, path, headers, receive):
         return found
     known = "POST " + ", ".join(
         ("/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/{model}:...")
@@ -164,18 +192,23 @@ def parsed(body: bytes) -> dict[str, Json]:
 
 
 async def listed(
-    gateway: Gateway, method: str, path: str, headers: Mapping[str, str], receive: Receive
+    gateway: Gateway,
+    client: Client,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    receive: Receive,
 ) -> Reply | None:
     """Lists of models, in the form of the API that is asked."""
     if method == "GET" and path == "/api/version":
         return Reply(200, {"version": VERSION})
-    if not path.startswith(("/v1/models", "/models", "/v1beta/models", "/api/")):
+    if not path.startswith(("/v1/models", "/v1beta/models", "/api/")):
         return None
-    names = await names_of(gateway)
-    if method == "GET" and path in ("/v1/models", "/models"):
+    names = await names_of(gateway, client)
+    if method == "GET" and path == "/v1/models":
         anthropic = "anthropic-version" in headers
         return Reply(200, of_anthropic(names) if anthropic else of_openai(names))
-    if method == "GET" and path.startswith(("/v1/models/", "/models/")):
+    if method == "GET" and path.startswith("/v1/models/"):
         return Reply(200, one_model(gateway, path.partition("/models/")[2], headers))
     if method == "GET" and path.startswith("/v1beta/models"):
         name = path.removeprefix("/v1beta/models").strip("/")
@@ -188,8 +221,8 @@ async def listed(
     return None
 
 
-async def names_of(gateway: Gateway) -> tuple[str, ...]:
-    """The models that clients can ask for: those of the configuration, and those that upstreams
+async def names_of(gateway: Gateway, client: Client) -> tuple[str, ...]:
+    """The models that a client can ask for: those of the configuration, and those that upstreams
     list themselves, as far as a request for one would go there.
     """
     names = dict.fromkeys(known_models(gateway.config))
@@ -197,7 +230,7 @@ async def names_of(gateway: Gateway) -> tuple[str, ...]:
     found = await gather(*(up.models() for up in asked.values()))
     for name, listed in zip(asked, found, strict=True):
         names |= dict.fromkeys(m for m in listed if any(leads(gateway, m, name)))
-    return tuple(names)
+    return tuple(n for n in names if any(fnmatchcase(n, each) for each in client.models))
 
 
 def leads(gateway: Gateway, model: str, upstream: str) -> Iterator[bool]:

@@ -216,8 +216,8 @@ class Handling:
             ids=Ids(),
         )
         written: Json = body
-        if self.dialect.name == "openai-responses":
-            written = await self._continued(body, same)
+        if (form := continuing.form_of(self.dialect)) is not None:
+            written = await self._continued(body, form, same)
         if same and carrying is None and model == asked:
             if self.gateway.config.log_contents:
                 self._log_contents("asked", object_in(body))
@@ -244,8 +244,8 @@ class Handling:
                 return get("llama-cpp")
         return self.dialect
 
-    async def _continued(self, body: bytes, same: bool) -> Json:
-        """A request of Responses with what was written before it.
+    async def _continued(self, body: bytes, form: continuing.Form, same: bool) -> Json:
+        """A request with what was written before it.
 
         An upstream of the same dialect keeps its own responses; but not those of a connection that
         asked for none to be kept.
@@ -255,16 +255,16 @@ class Handling:
         document = object_in(body)
         if document is None:
             raise Malformed("the body is not a JSON object")
-        before = document.get("previous_response_id")
+        before = document.get(form.before)
         known = self.known
-        if known is not None and await known.get(f"{continuing.KEY}{before}") is not None:
-            self._told = await continuing.continued(known, document)
+        if known is not None and await known.get(f"{form.key}{before}") is not None:
+            self._told = await continuing.continued(known, form, document)
         elif same:
             self._told = document
             return body
         else:
             store = Owned(self.gateway.store, self.seen.client)
-            self._told = await continuing.continued(store, document)
+            self._told = await continuing.continued(store, form, document)
         return self._told
 
     def _fail_on(self) -> tuple[str, ...]:
@@ -490,13 +490,14 @@ class Handling:
         """Store what the client's dialect has no field for, and responses that may go on."""
         if self._told is None and (self._carrying is None or not self._carrying.turns):
             return
-        if self._told is not None and self.known is not None:
-            await continuing.keep(self.known, self._told, document)
+        form = continuing.form_of(self.dialect)
+        if self._told is not None and form is not None and self.known is not None:
+            await continuing.keep(self.known, form, self._told, document)
         try:
-            if self._told is not None and self._told.get("store") is not False:
-                if self._exchange.is_converted:  # else the upstream does
-                    store = Owned(self.gateway.store, self.seen.client)
-                    await continuing.keep(store, self._told, document)
+            if self._told is not None and form is not None:
+                if self._told.get("store") is not False and self._exchange.is_converted:
+                    store = Owned(self.gateway.store, self.seen.client)  # else the upstream does
+                    await continuing.keep(store, form, self._told, document)
             for key, data in self._carrying.turns if self._carrying is not None else ():
                 await self.gateway.store.put(self._turns() + key, data)
         except StoreFailed as problem:  # the reply is there all the same

@@ -83,7 +83,7 @@ class Socket:
         handling = Handling(self._gateway, self._door, {}, Frames(self._send).send)
         handling.key, handling.known = self.key, self._known
         try:
-            handling.seen.client, handling.client = self._gateway.admit(self.key)
+            handling.seen.client, handling.client = self._gateway.admit(self.key, {})
         except Refused as refused:  # its key is gone, or the gateway is shutting down
             await handling.refuse(refused.kind, refused.message, refused.retry_after)
             return
@@ -153,7 +153,7 @@ async def serve(
     socket = Socket(gateway, door._replace(dialect=get("openai-responses")), receive, send)
     socket.key = key_of(headers, {})
     try:
-        gateway.admit(socket.key)
+        gateway.admit(socket.key, headers)
     except Refused:
         await send({"type": "websocket.close", "code": POLICY})
         return

@@ -14,17 +14,7 @@ from msgspec.structs import replace
 
 from ..core.reading import UNREADABLE, compact, decode
 from ..core.turns import mark_custom_results
-from ..model import (
-    Block,
-    Extras,
-    Grammar,
-    Json,
-    Request,
-    Tool,
-    ToolCall,
-    ToolChoice,
-    ToolResult,
-)
+from ..model import Block, Extras, Grammar, Json, Request, Tool, ToolCall, ToolChoice, ToolResult
 
 MARK = "[freeform tool]"
 GRAMMAR = " The input must match this {syntax} grammar:\n{definition}"

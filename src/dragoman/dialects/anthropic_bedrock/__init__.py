@@ -13,6 +13,7 @@ from ...core.endpoint import Endpoint
 from ...core.fields import NO_FIELD
 from ...lint.evidence import Verdict, told_by
 from ...model import Json
+from ...streams.framing.eventstream import write_frame
 from ..anthropic_messages.variant import VERSION, Served
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class AnthropicBedrock(Served):
     # The address asks for a stream.
     fields = Served.fields.refusing("stream", "service_tier", why=NO_FIELD)
     framing = "eventstream"
-    keep_alive = b""
+    keep_alive = write_frame("chunk", b'{"bytes":"eyJ0eXBlIjogInBpbmcifQ=="}')  # a ping
     takes_comments = False
     stream_signs = (("bytes", None),)
     stream_headers: ClassVar[dict[str, str]] = {

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.media import kind_of, standard
 from ...core.reading import UNREADABLE, as_dict, compact, decode, maybe_str, need_str
 from ...core.writing import Writing, joined, object_or_text
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Reasoning,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
 from ...tools import freeform
 from ...tools.tool_errors import mark_error, unmark_error
 from .._stored import issuer_of_file, note_owner

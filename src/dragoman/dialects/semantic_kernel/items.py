@@ -11,18 +11,7 @@ from ...core.media import kind_of, standard
 from ...core.reading import as_dict, compact, maybe_str, need_str
 from ...core.writing import Writing, data_uri, joined, split_data_uri
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Reasoning,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
 from ...tools import freeform
 from ...tools.tool_errors import mark_error, unmark_error
 from .._stored import FREE, issuer_of_file, note_owner
