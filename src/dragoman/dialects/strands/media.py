@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.capabilities import Form
 from ...core.media import ENDINGS, endings_of, standard
+from ...core.reading import only
 from ...core.writing import Writing
 from ...model import Json, Media, MediaKind, Source
 
