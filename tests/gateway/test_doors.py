@@ -74,6 +74,19 @@ def test_two_rounds_of_tools_with_reasoning(behind: Behind, door: str, stream: b
     assert signed == ["c2ln", "c2lnMg=="]
 
 
+@pytest.mark.parametrize("door", ["gemini-interactions", "anthropic-bedrock"])
+@ways
+def test_reasoning_comes_back_without_a_store(door: str, stream: bool) -> None:
+    """It is in the client's own history, enclosed."""
+    with chain("openai-responses", *REPLIES, store="none") as (url, model):
+        with MORE[door](url, thinking=True) as talk:
+            talk.ask("How warm is it?", stream)
+            talk.results(["14"], stream)
+        blocks = [block for message in model.asked[-1].messages for block in message.content]
+        signed = [b.signature.data for b in blocks if isinstance(b, Reasoning) and b.signature]
+    assert signed == ["c2ln"]
+
+
 @doors
 @ways
 def test_a_picture_a_refusal_and_a_limit(behind: Behind, door: str, stream: bool) -> None:
