@@ -20,9 +20,9 @@ from dragoman.testing import Document
 
 ALL = 24
 """So many items of one function are kept, however many it has."""
-PART = 8
+PART = 16
 """Of those beyond, one in so many."""
-LEAST = 4
+LEAST = 2
 """So many items are kept of each dialect, as a parameter or as the dialect of a document."""
 LESS = 6
 """A property is tried with one example in so many."""

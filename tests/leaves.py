@@ -57,8 +57,9 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
     words(written)
     for written in (
         # what somebody says, in whatever box
-        "text content parts input output instructions system thinking reasoning reasoning_content "
-        "arguments args result response value refusal output_text summary prompt message reason "
+        "text content parts input output instruction instructions system thinking reasoning "
+        "reasoning_content arguments args result response value refusal output_text summary prompt "
+        "message reason "
         "tool_plan blocks systemInstruction transcript detail error parameters",
         "max_tokens max_completion_tokens max_output_tokens maxOutputTokens maxTokens num_predict "
         "n_predict max_new_tokens",
@@ -74,7 +75,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "logprobs responseLogprobs top_logprobs",
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
-        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
+        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID response_id "
+        "responseId",
         "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
@@ -121,7 +123,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
         "toolUse",
         "interrupted cancelled in_progress requires_continuation budget_exceeded length max_tokens "
-        "unfinished abort time_limit incomplete max_output_tokens MAX_TOKENS",
+        "unfinished abort time_limit incomplete max_output_tokens MAX_TOKENS maxTokens",
         "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
         "OTHER other incomplete "
         "UNEXPECTED_TOOL_CALL "
@@ -201,6 +203,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("type", "enabled"): (
         "thinkingBudget",
         "thinkingLevel",
+        "thinking_level",
         "budget_tokens",
         "thinking",
         "reasoning",
@@ -210,6 +213,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         "reasoning_budget_tokens",
         "enable_thinking",
         "enabled",
+        "thinking_level",
     ),
     ("type", "disabled"): ("thinkingBudget", "think", "reasoning", "enable_thinking", "enabled"),
     ("type", "adaptive"): ("thinkingBudget", "enable_thinking", "enabled"),
@@ -219,7 +223,10 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("includeThoughts", False): ("include_reasoning", "exclude", "omitted", "hidden", "display"),
     ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
     ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
-    ("exclude", True): ("include_reasoning", "omitted", "hidden", "includeThoughts", "display"),
+    ("exclude", True): (
+        *("include_reasoning", "omitted", "hidden", "includeThoughts", "display"),
+        "thinking_summaries",
+    ),
     ("display", "summarized"): ("includeThoughts",),
     ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
@@ -289,7 +296,7 @@ STRUCTURE = frozenset(
     | {"source_type", "output_version", "model_provider"}  # LangChain's; the last: who signed
     | {"sourceId"}  # what the SDK counts
     | {"block_type", "modality"}  # LlamaIndex's, OpenTelemetry's
-    | {"content_type"}  # Semantic Kernel's
+    | {"content_type", "provider"}  # Semantic Kernel's; who stores a file, in AG-UI
 )
 
 # Values that say no more than their absence does, by key.
@@ -306,6 +313,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "content_type": ("<|constrain|>json",),
     "score": (0, 1),  # which of two completions is the better one
     "jsonrpc": ("2.0",),
+    "__bytes_encoded__": (True,),  # Strands Agents' mark on bytes
     "threadId": ("thread-1",),  # what AG-UI requires, where nobody has told it
     "runId": ("run-1",),
     "resultType": ("complete",),
@@ -376,14 +384,14 @@ FAILED_ALONE = re.compile(r"\A\[error of the tool call .*\]", re.DOTALL)
 PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.
-IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId"
+IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID"
 COVERS: dict[str, frozenset[str]] = {
     code: words(written)
     for code, written in {
         "message.boundary": "role speaker",
         "message.position": "",
         "message.role": "role speaker",
-        "message.name": "name",
+        "message.name": "name author",
         "message.id": "id",
         "message.empty": "",
         "content.order": "",
@@ -394,11 +402,12 @@ COVERS: dict[str, frozenset[str]] = {
         "encryptedValue "
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
-        "reasoning_details encrypted_index redactedData reasoningEncryptedContent metadata",
+        "reasoningSignature reasoning_details encrypted_index redactedData "
+        "reasoningEncryptedContent metadata",
         "reasoning.summary": "summary",
         "reasoning.id": "id itemId",
         "refusal": "type",
-        "media.detail": "detail mediaResolution imageDetail",
+        "media.detail": "detail mediaResolution imageDetail resolution",
         "media.title": "title name",
         "media.filename": "filename displayName name document_name",
         "media.context": "context",
@@ -492,6 +501,7 @@ def is_template(text: Any) -> bool:
 TURN = re.compile(r"<(?:start|end)_(?:of_turn|function)|<\|im_(?:start|end)\|>")
 TAGGED = re.compile("<(?:think|tool_call|/tool_response)>")
 """What stands in a turn of ShareGPT beside its words."""
+TAGS = re.compile(r"</?(?:think|tool_call|tool_response)>")
 
 
 # -- walking ----------------------------------------------------------------------------------
@@ -514,6 +524,8 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             kind = KINDS[value["part_kind"]]
         value = readable(once(repeated(called_once(beside(addressed(value))))))
         value = named_once(value)
+        if "response_format" in value:  # which says that it is JSON
+            value = {k: v for k, v in value.items() if k != "response_mime_type"}
         if "args" in value and value.get("input") == value["args"]:
             value = {k: v for k, v in value.items() if k != "args"}  # two names of one thing
         if isinstance(inner := value.get("document"), dict) and inner.get("id") == value.get("id"):
@@ -523,7 +535,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
                 yield Leaf((*path, key, ""), key, True)
             yield from walk(item, (*path, key), free or key in FREE, kind)
     elif isinstance(value, list):
-        for index, item in enumerate(numbered_once(value)):
+        for index, item in enumerate(authored_once(numbered_once(value))):
             yield from walk(item, (*path, index), free, kind)
     elif path and path[-1] in INSIDE and isinstance(value, str) and parsed(value) is not None:
         yield from told_in(parsed(value), path)
@@ -549,8 +561,11 @@ def told_in(value: Any, path: Path) -> Iterator[Leaf]:
         yield Leaf(path, value)
 
 
-INSIDE = ("tools", "value")
-"""Keys of training records under which JSON stands as text: tools, and a call in a turn."""
+INSIDE = (
+    *("tools", "value"),
+    *("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"),
+)
+"""Keys under which JSON stands as text: tools and turns of training records, attributes of OTel."""
 SIGNED = "__gemini_function_call_thought_signatures__"
 
 
@@ -610,6 +625,19 @@ def numbered_once(parts: list[Any]) -> list[Any]:
         else:
             last = part["id"] if thought else None
         out.append(part)
+    return out
+
+
+def authored_once(events: list[Any]) -> list[Any]:
+    """Events of ADK: a result has the author of its call."""
+    if not all(isinstance(event, dict) and "author" in event for event in events):
+        return events
+    out: list[Any] = []
+    for event in events:
+        content = event.get("content")
+        if isinstance(content, dict) and content.get("role") == "user" != event["author"]:
+            event = {key: value for key, value in event.items() if key != "author"}
+        out.append(event)
     return out
 
 
@@ -687,6 +715,14 @@ def parsed(text: str) -> Any:
         return None
 
 
+def begun(text: str) -> Any:
+    """The JSON object or list that a text begins with; None where it begins otherwise."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[0] if text[:1] in ("{", "[") else None
+    except ValueError:
+        return None
+
+
 def decoded(text: str) -> str | None:
     """The text that base64 holds; None where it holds none."""
     if len(text) < FEW or len(text) % 4 or not re.fullmatch(r"[A-Za-z0-9+/]+=*", text):
@@ -759,6 +795,8 @@ class Output:
         for leaf in walk(document, path):
             self.take(leaf)
         self.words |= set(keys_of(document))
+        if self.under["type", "custom"]:
+            self.words.add("input")  # the parameter that a freeform call is wrapped in
 
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
@@ -780,6 +818,9 @@ class Output:
         if (inner := parsed(value)) is not None:
             self.read(inner, leaf.path)
             return
+        for piece in TAGS.split(value) if TAGS.search(value) else ():
+            if (inner := begun(MARKS.sub("", piece).strip())) is not None:
+                self.read(inner, leaf.path)
         self.words.add(value)
         self.texts.append(value)
         _, mark, data = value.partition(";base64,")
@@ -1090,11 +1131,13 @@ def is_silent(leaf: Leaf) -> bool:
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
+    if leaf.key == "message_id" and isinstance(leaf.value, int):
+        return True  # Strands counts them
     if leaf.key == "id" and re.fullmatch(r"msg-\d+", str(leaf.value)):
         return True  # the number of a message to which the application has given no id
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is written
-    if leaf.value in CACHED or leaf.value in FAILURES:
+    if leaf.value in CACHED or (leaf.value in FAILURES and leaf.key != "format"):
         return False
     if leaf.path == ("text",) and leaf.value == "<bos>":
         return True  # a conversation begins, and has no turns
@@ -1161,6 +1204,11 @@ def says(text: str, there: Output) -> bool:
     return all(word in there.hay or word in names for word in words if word not in GRAMMAR)
 
 
+URL_SAFE = re.compile(r"(?=.*[-_])[\w-]{64,}=*", re.ASCII)
+"""Data in the other alphabet of base64, which few APIs take."""
+STANDARD = str.maketrans("-_", "+/")
+
+
 def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     own = is_key(leaf) or parsed(leaf.value) is not None
     text = leaf.value if own else MARKS.sub("", leaf.value)
@@ -1208,6 +1256,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     _, mark, data = text.partition(";base64,")
     if mark:
         return has_string(leaf._replace(value=data), there, losses)
+    if URL_SAFE.fullmatch(text):
+        return has_string(leaf._replace(value=text.translate(STANDARD)), there, losses)
     hidden = decoded(text)
     if hidden is None or len(hidden) < FEW:
         return False

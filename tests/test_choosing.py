@@ -45,7 +45,7 @@ def test_the_laws_look_at_every_dialect() -> None:
         assert {WHOLE[place].dialect for place in found} == {d.dialect for d in WHOLE}
         assert len(found) < len(WHOLE) / 4
         every.update(found)
-    assert len(every) > 0.4 * len(WHOLE)
+    assert len(every) > len(WHOLE) / 3
 
 
 def test_the_laws_of_streams_look_at_every_target() -> None:
@@ -88,7 +88,7 @@ def test_work_grows_with_the_documents_and_every_dialect_is_tried() -> None:
         more = choosing.tried(document, (*names, "a-new-dialect"))
         assert len(set(found) - set(more)) <= 1  # a new dialect does not shuffle the others
         tried.update((document.dialect, name) for name in found)
-    often = [name for name, count in Counter(d.dialect for d in WHOLE).items() if count >= 30]
+    often = [name for name, count in Counter(d.dialect for d in WHOLE).items() if count >= 60]
     assert len(often) > 5
     for source in often:
         assert {name for d, name in tried if d == source} == set(names), source

@@ -171,6 +171,8 @@ class Dialect:
     """What it can express. All else is lowered before it is written; see ``lowering``."""
     lowers: ClassVar[bool] = True
     """Whether there is anything that the tree can hold and this dialect cannot say."""
+    has_tools: ClassVar[bool] = True
+    """Whether a request can define tools; the session of an agent cannot."""
     windows: ClassVar[bool] = True
     """Whether some messages can be written and read without those around them."""
     placed: ClassVar[bool] = False

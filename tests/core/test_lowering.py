@@ -342,7 +342,9 @@ WRITERS_OWN = {
         "vercel-model-v5",
         "vercel-model-v6",
         "functiongemma-teaching",
+        "google-adk",
         "harmony",
+        "semantic-kernel",
         "vertex-tuning",
     },
 }

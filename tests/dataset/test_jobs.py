@@ -19,7 +19,8 @@ import msgspec
 import pytest
 import zstandard
 
-from dragoman.datasets import Finished, Job, Options, Run, job, read_recipe
+from dragoman import containers
+from dragoman.datasets import Finished, Job, Options, Run, job, read_recipe, records
 from dragoman.datasets import inputs as files
 from dragoman.datasets.engines import base, embedded
 from dragoman.datasets.options import options_of
@@ -714,6 +715,13 @@ def test_inputs_that_are_not_there() -> None:
     Path("empty").mkdir()
     with pytest.raises(Unsupported, match="no file"):
         run("empty")
+
+
+@pytest.mark.parametrize("value", [[], {}, "x", [{}], [{"id": "x", "type": "y"}], None], ids=str)
+def test_what_has_none_but_plain_keys_is_no_container(value: Any) -> None:
+    assert containers.kind_of(dict.fromkeys(records.PLAIN, value)) is None
+    for key in records.PLAIN:
+        assert containers.kind_of({key: value}) is None
 
 
 def test_options_are_the_same_after_a_way_through_bytes() -> None:

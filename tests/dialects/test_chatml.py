@@ -38,13 +38,17 @@ def rendered(document: Document, template: str) -> tuple[str, Any]:
     return str(text), messages
 
 
+# A failed result without words is written with a blank after its mark in a record of TRL.
+TAGS = ("<think", "<tool", "<|im", "</", '[tool error] "')
+
+
 def is_plain(messages: list[Any]) -> bool:
     """Whether it says something, forges no tag, and has a system prompt at its beginning alone."""
     text = json.dumps(messages)
     if not messages:
         return False
     systems = [index for index, m in enumerate(messages) if m["role"] == "system"]
-    return not any(tag in text for tag in ("<think", "<tool", "<|im", "</")) and systems in (
+    return not any(tag in text for tag in TAGS) and systems in (
         [],
         [0],
     )

@@ -21,15 +21,7 @@ from ..model import History, Json, Request, ToolResult
 from . import patching
 from .names import note_reused, reused_ids
 from .patching import equal, plainly_same
-from .places import (
-    INSTRUCTIONS,
-    has_news,
-    is_instruction,
-    is_restored,
-    own,
-    owner_of,
-    view_of,
-)
+from .places import INSTRUCTIONS, has_news, is_instruction, is_restored, own, owner_of, view_of
 from .references import WORTH, shrunk
 from .types import type_of
 from .units import (

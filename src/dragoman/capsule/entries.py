@@ -6,9 +6,7 @@ from bisect import bisect_left
 
 from ..model import Json
 from .names import ids_in
-from .places import (
-    neighbours,
-)
+from .places import neighbours
 from .units import Unit, digest, joined
 
 FEW = 25

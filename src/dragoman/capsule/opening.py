@@ -21,16 +21,7 @@ from . import patching
 from .entries import Entry, heaviest
 from .marks import has_mark, put_marks, relative
 from .names import Places, all_ids, ids_in, paired, renamed
-from .places import (
-    PARTS,
-    aligned,
-    inner_of,
-    is_restored,
-    keys_of,
-    owner_of,
-    owners_of,
-    view_of,
-)
+from .places import PARTS, aligned, inner_of, is_restored, keys_of, owner_of, owners_of, view_of
 from .proof import Proof
 from .references import cut, expanded, schemas_of
 from .types import typed

@@ -38,6 +38,7 @@ PATHS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/responses(?:/input_tokens)?$", "openai-responses"),
         (r"/(?P<model>[^/:]+):(?P<stream>stream)?[gG]enerateContent$", "gemini"),
         (r"/(?P<model>[^/:]+):countTokens$", "gemini"),
+        (r"/v\d\w*/interactions$", "gemini-interactions"),
         (r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?$", "bedrock-converse"),
         (r"/api/chat$", "ollama"),
         (r"/v1(?:beta\d*|alpha)?/interactions$", "gemini-interactions"),

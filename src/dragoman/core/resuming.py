@@ -188,16 +188,20 @@ class Pass:
         self.first: Any = None  # what else the pass depends on
         self.begun = 0  # how many losses there were
 
-    def begin(self, messages: Sequence[Message], first: Any, log: Ledger) -> Note | None:
-        """Where the pass may begin; the losses before that are in the ledger then."""
-        self.first, self.begun = first, len(log.losses)
-        for index in range(len(self.notes) - 1, -1, -1):
-            note: Note = self.notes[index]
+    def found(self, messages: Sequence[Message], first: Any) -> Note | None:
+        """Where the pass may begin."""
+        note: Note
+        for note in reversed(self.notes):
             if note.first == first and self.seeing.begins(messages, note.seen):
-                log.losses += note.losses
-                log.tool_names |= note.names
-                return self.notes[index]
+                return note
         return None
+
+    def begin(self, note: Note | None, first: Any, log: Ledger) -> None:
+        """The pass begins at a note; the losses before that are in the ledger then."""
+        self.first, self.begun = first, len(log.losses)
+        if note is not None:
+            log.losses += note.losses
+            log.tool_names |= note.names
 
     def known(self, messages: Sequence[Message]) -> int:
         """How many messages were noted, whatever else the pass depends on."""
@@ -345,7 +349,9 @@ class Going:
         if self.passed is None or self.note_at < 0:
             self.note_at = -1
             return 0, fresh
-        note = self.passed.begin(self.messages, facts_of(w), w.log)
+        first = facts_of(w)
+        note = self.passed.found(self.messages, first)
+        self.passed.begin(note, first, w.log)
         if note is None or len(note.seen) < skipped:
             return 0, fresh
         start = len(note.seen) - skipped

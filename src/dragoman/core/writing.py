@@ -424,7 +424,7 @@ def is_plain(message: Message) -> bool:
 
 
 def is_plain_text(block: Block, same: bool = True) -> TypeGuard[Text]:
-    """Whether a block is a text and nothing more; away from home, spellings are nothing."""
+    """Whether a block is a text and nothing more; for another dialect, spellings do not count."""
     return (
         block.__class__ is Text
         and (block.extras is None or not (same or block.extras.fields or block.extras.signature))

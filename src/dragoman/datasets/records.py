@@ -24,6 +24,24 @@ from .inputs import TABLES, Input, Piece, lines_of, read_whole, suffix, unreadab
 from .options import Options, writer_of
 
 BATCHES = ("openai-batch", "anthropic-batch", "gemini-batch", "bedrock-batch")
+PLAIN = frozenset(
+    (
+        *(
+            "model",
+            "messages",
+            "contents",
+            "input",
+            "system",
+            "instructions",
+            "tools",
+            "tool_choice",
+        ),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p"),
+        *("top_k", "stop", "seed", "stream", "thinking", "reasoning_effort", "metadata", "text"),
+        *("parallel_tool_calls", "response_format", "conversations", "prompt", "completion"),
+    )
+)
+"""Keys that no container has alone: what has no others is looked at no further."""
 LOOKED_AT = 32
 SURE = 0.5
 WHOLE_ROW = ""
@@ -123,7 +141,8 @@ def of_value(
     if options.column is not None:
         yield _of_columns(value, line, at, options, notes)
         return
-    kind = containers.kind_of(value)
+    is_plain = value.__class__ is dict and value.keys() <= PLAIN
+    kind = None if is_plain else containers.kind_of(value)
     if kind is None:
         yield Record(line, at, Part(value), notes=notes)
         return

@@ -8,7 +8,7 @@ templates without ids need the name; no key is written with null, which a templa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -43,9 +43,6 @@ from ..model import (
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
 from ._training import Records, read_json
-
-if TYPE_CHECKING:
-    pass
 
 ROLES: dict[str, Role] = {
     "system": "system",

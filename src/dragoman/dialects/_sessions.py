@@ -121,6 +121,7 @@ class SessionFile(Dialect):
     needs_model = False
     rules: ClassVar[dict[str, str]] = {}
     fields = Fields()  # the agent has its own
+    has_tools = False
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
 
@@ -200,6 +201,8 @@ class SessionFile(Dialect):
             alone = choice.mode is None and choice.payload is None and choice.parallel is not None
             code = "tool_choice.parallel" if alone else "tool_choice"
             log.dropped(code, choice.at, why.format("tool choice"))
+            if not alone and choice.parallel is not None:
+                log.dropped("tool_choice.parallel", choice.at, why.format("tool choice"))
         params = tree.params
         said = meaning(params)
         for name in SETTINGS:

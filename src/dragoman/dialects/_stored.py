@@ -13,7 +13,7 @@ from ..core.reading import as_dict, need_list
 from ..core.writing import Rule, joined
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import Block, Extras, History, Json, Message, Reasoning, Signature
+from ..model import Block, Extras, History, Json, Media, Message, Reasoning, Signature
 
 FREE: Rule = (r"[\s\S]", 1 << 20)
 """Any string is an identifier here."""
@@ -25,6 +25,13 @@ FILE_IDS = {"file-": "openai", "file_": "anthropic", "files/": "google"}
 def issuer_of_file(file_id: str) -> str | None:
     """Who stores a file, where only its id is told."""
     return next((who for start, who in FILE_IDS.items() if file_id.startswith(start)), None)
+
+
+def note_owner(d: Dialect, block: Media, log: Ledger) -> None:
+    """Report a stored file of which the id alone does not tell whose it is."""
+    owner = block.source.issuer
+    if owner is not None and not d.is_same(owner) and issuer_of_file(block.source.value) != owner:
+        log.approximated("media", block.at, f"{d.name} does not tell that {owner} stores the file")
 
 
 def read_list(d: Dialect, doc: Json, read: Callable[[list[Json], str], list[Message]]) -> History:

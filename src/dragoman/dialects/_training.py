@@ -140,6 +140,7 @@ def answered(d: Dialect, messages: tuple[Message, ...], log: Ledger) -> tuple[Me
     for message in messages[end:]:
         for at in [block.at for block in message.content] or [message.at]:
             log.dropped("training.unanswered", at, f"a record of {d.name} ends in a reply")
+        d.lose(message.extras, message.at, log)
     return messages[:end]
 
 

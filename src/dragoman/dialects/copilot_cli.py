@@ -74,6 +74,7 @@ class CopilotCLI(SessionFile):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         result_names=False,
+        texts=cap.Texts(needed=frozenset({"result", "error"})),
         results=cap.Results(joint="\n\n"),
         reasoning=cap.ReasoningForm(),
         caching=cap.NO_MARKS,
@@ -189,6 +190,9 @@ class CopilotCLI(SessionFile):
             self.lose(block.extras, block.at, w.log)
             match block:
                 case Text():
+                    if message.role == "assistant" and not block.text:
+                        self.omit_text(block.at, w.log)
+                        continue
                     if said:
                         self.join_text(block.at, w.log)
                     said.append(block.text)
@@ -202,11 +206,11 @@ class CopilotCLI(SessionFile):
                 case _:
                     self.omit(block, w.log)
         if message.role != "assistant":
-            if not said:
+            if not said and not w.same:
                 self.omit_message(message, w.log)
                 return []
             return [(USER, {"content": "\n\n".join(said)})]
-        if not said and not thought and not calls:
+        if not said and not thought and not calls and not w.same:
             self.omit_message(message, w.log)
             return []
         data: Line = {"content": "\n\n".join(said), "toolRequests": calls}

@@ -15,6 +15,9 @@ from ._sessions import ABSENT
 from .functiongemma import FunctionGemma
 from .functiongemma.writing import header
 
+MARKS = (header("assistant"), RESPONDED)
+"""What a reply follows."""
+
 
 class FunctionGemmaCompletion(FunctionGemma):
     name = "functiongemma-completion"
@@ -44,8 +47,8 @@ class FunctionGemmaCompletion(FunctionGemma):
         text = out.pop("text")
         place = len(text)
         if replies:
-            place = max(text.rfind(mark) + len(mark) for mark in (header("assistant"), RESPONDED)
-                        if mark in text)  # fmt: skip
+            ends = [text.rfind(mark) + len(mark) for mark in MARKS if mark in text]
+            place = max(ends, default=place)  # a reply without words is not written
         return {"prompt": text[:place], "completion": text[place:], **out}
 
 

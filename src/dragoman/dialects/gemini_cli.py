@@ -18,21 +18,11 @@ from msgspec.structs import replace
 
 from ..core.lines import values_of
 from ..core.models import DEFAULT, Models
-from ..core.reading import as_dict, expected, maybe_list
+from ..core.reading import as_dict, expected, maybe_list, need_str
 from ..core.turns import SILENCE, split_results
 from ..dialect import Problem
 from ..ledger import Ledger
-from ..model import (
-    Block,
-    History,
-    Json,
-    Message,
-    Reasoning,
-    Request,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Block, History, Json, Message, Reasoning, Request, Text, ToolCall, ToolResult
 from . import gemini as api
 from ._sessions import (
     Found,
@@ -62,7 +52,7 @@ NO_PROJECT = "0" * 64
 CUSTOM = frozenset[str]()
 
 
-class Place(NamedTuple):
+class ActiveMessage(NamedTuple):
     """A message, the line that it stands in, and where."""
 
     number: int
@@ -134,9 +124,11 @@ class GeminiCLI(SessionFile, Gemini):
             written = inner.setdefault(number, {})
             if at in written and give_results(group, written[at], w, called):
                 continue
-            if own is None or at in written:
+            by_model = group.message.role == "assistant"
+            fits = own is not None and (own.get("type") == "gemini") == by_model
+            if own is None or not fits or at in written:
                 turn = parts.write_parts(d, group.blocks, w, called)
-                rows.add(self.record(group.message.role == "assistant", turn, stamps, model))
+                rows.add(self.record(by_model, turn, stamps, model))
                 continue
             message = {**own, **body_of(group, own, w, called)}
             if model is not None and model_at == f"{at}/model":
@@ -146,14 +138,15 @@ class GeminiCLI(SessionFile, Gemini):
         gone = {
             whole["id"]
             for number, whole in rows.parts.items()
-            if whole.get("id").__class__ is str and number not in inner
+            if whole.get("id").__class__ is str and not inner.get(number)
         }
         for place, line in list(rows.rows.items()):  # earlier forms of messages that are gone
             named = line.get("id") if line.__class__ is dict else None
-            if named.__class__ is str and named in gone and place[0] not in inner:
+            if named.__class__ is str and named in gone:
                 del rows.rows[place]
         for number, whole in rows.parts.items():
-            if (line := put_back(whole, number, inner.get(number, {}))) is not None:
+            taken = {f"/{token}" for token in tree.extras.inner} if tree.extras else set()
+            if (line := put_back(whole, number, inner.get(number, {}), taken)) is not None:
                 rows.rows[number, 0] = line
         if rows.added:
             self.note_made(log)
@@ -223,12 +216,12 @@ def tree_messages(tree: Request | History, spoken: list[Message]) -> tuple[Messa
 # -- lines ------------------------------------------------------------------------------------
 
 
-def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
+def active_messages(docs: list[Json]) -> tuple[list[ActiveMessage], dict[int, str]]:
     """The messages as gemini-cli has them when it loads a file, and why others are not there.
 
     "messagesMap.set(id, record)": a message that is written again stays where it was.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, ActiveMessage] = {}
     whys: dict[int, str] = {}
     for number, line in objects(docs):
         named, change = line.get("id"), line.get("$set")
@@ -240,14 +233,14 @@ def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
         elif named.__class__ is str:
             if named in found:
                 whys[found[named].number] = "a later line has this message whole"
-            found[named] = Place(number, f"/{number}", line)
+            found[named] = ActiveMessage(number, f"/{number}", line)
         elif change.__class__ is dict and change.get("messages").__class__ is list:
             whys |= {place.number: "a later line sets all messages" for place in found.values()}
             found = listed(number, f"/{number}/$set/messages", change["messages"])
         elif "sessionId" in line and "projectHash" in line:
             if line.get("messages").__class__ is list:
                 found |= listed(number, f"/{number}/messages", line["messages"])
-    places: list[Place] = []
+    places: list[ActiveMessage] = []
     for place in found.values():
         if (why := why_not(place.doc)) is None:
             places.append(place)
@@ -257,9 +250,9 @@ def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
     return places, {number: why for number, why in whys.items() if number not in active}
 
 
-def listed(number: int, at: str, docs: list[Json]) -> dict[str, Place]:
+def listed(number: int, at: str, docs: list[Json]) -> dict[str, ActiveMessage]:
     return {
-        doc["id"]: Place(number, f"{at}/{index}", doc)
+        doc["id"]: ActiveMessage(number, f"{at}/{index}", doc)
         for index, doc in objects(docs)
         if doc.get("id").__class__ is str
     }
@@ -322,7 +315,7 @@ def place_of(at: str) -> str:
 
 
 def read_message(
-    place: Place, called: dict[str, str], replied: set[str], out: list[Message]
+    place: ActiveMessage, called: dict[str, str], replied: set[str], out: list[Message]
 ) -> tuple[Line, bool]:
     """One message; what is left of it, and whether its results are not as their calls are."""
     doc, at = place.doc, place.at
@@ -398,6 +391,7 @@ def read_calls(
     for index, item in enumerate(maybe_list(rest, "toolCalls", at) or []):
         where = f"{at}/toolCalls/{index}"
         call = as_dict(item, where)
+        need_str(call, "name", where)
         inner = {key: call[key] for key in parts.CALL_KEYS if key in call}
         calls.append(
             replace(
@@ -439,7 +433,7 @@ def body_of(group: Group, own: Line, w: Saying, called: dict[str, str]) -> Line:
             call = parts.write_call(d, block, w, called)["functionCall"]
             calls.append({**call, **beside["toolCalls"][index]})
         elif isinstance(block, Reasoning | ToolCall | ToolResult) or calls:
-            return {"content": parts.write_parts(d, group.blocks, w, called)}
+            return body_of_parts(group, beside, w, called)
         else:
             said.append(block)
     content: Json = parts.write_parts(d, said, w, called)
@@ -451,6 +445,17 @@ def body_of(group: Group, own: Line, w: Saying, called: dict[str, str]) -> Line:
     if beside["toolCalls"] or calls:
         body["toolCalls"] = calls
     return body
+
+
+def body_of_parts(
+    group: Group, beside: dict[str, list[Json]], w: Saying, called: dict[str, str]
+) -> Line:
+    """What a message says, all of it in its content: what stood beside it told of other blocks."""
+    if any(map(any, beside.values())):
+        why = "what gemini-cli shows of calls and reasoning, which were edited"
+        w.log.dropped("session.line", group.at, why)
+    gone: Line = {key: [] for key, value in beside.items() if value}
+    return {**gone, "content": parts.write_parts(api.DIALECT, group.blocks, w, called)}
 
 
 def give_results(group: Group, message: Line, w: Saying, called: dict[str, str]) -> bool:
@@ -498,6 +503,7 @@ def keep_line(number: int, line: Json, left: dict[str, Line], kept: Kept, why: s
             kept.rest(number, whole, "$set")
         else:
             kept.rest(number, {**line, "messages": messages}, "messages")
+        kept.parts += sorted(place[1:] for place in inner)
         return
     kept.line(number, line, why)
 
@@ -514,7 +520,7 @@ def rest_at(whole: Line, at: str) -> Line | None:
     return found if found.__class__ is dict else None
 
 
-def put_back(whole: Line, number: int, written: dict[str, Line]) -> Line | None:
+def put_back(whole: Line, number: int, written: dict[str, Line], taken: set[str]) -> Line | None:
     """A line with its messages, without those that are gone; None: it was one of these."""
     if f"/{number}" in written:
         return written[f"/{number}"]
@@ -525,7 +531,7 @@ def put_back(whole: Line, number: int, written: dict[str, Line]) -> Line | None:
     messages = [
         written.get(f"{at}/{index}", each)
         for index, each in enumerate(holder["messages"])
-        if f"{at}/{index}" in written or why_not(as_dict(each, at)) is not None
+        if f"{at}/{index}" in written or f"{at}/{index}" not in taken
     ]
     holder = {**holder, "messages": messages}
     return {**whole, "$set": holder} if "$set" in whole else holder

@@ -127,7 +127,9 @@ class GoogleADK(Gemini):
                 continue
             if message.role == "system":
                 why = f"{self.name} stores no system prompt; the agent has its own"
-                w.log.dropped("system", message.at, why)
+                for block in message.content or (message,):
+                    w.log.dropped("system", block.at, why)
+                self.lose(message.extras, message.at, w.log)
                 continue
             if message.role == "assistant":
                 speaker = message.name or AGENT

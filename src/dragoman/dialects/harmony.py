@@ -19,18 +19,7 @@ from ..core.writing import Rule, Writing, parameters
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
-from ..model import (
-    Block,
-    Json,
-    Message,
-    Raw,
-    Reasoning,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Block, Json, Message, Raw, Reasoning, Request, Text, Tool, ToolCall, ToolResult
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
 from ._training import Records
@@ -353,7 +342,7 @@ class Harmony(Records):
             self.omit_message(message, w.log)
 
     def write_call(self, call: ToolCall, names: dict[str, str], w: Writing) -> dict[str, Json]:
-        self.lose_call(replace(call, extras=None) if w.same else call, w)
+        self.lose_call(replace(call, extras=None), w)  # what it bears is emitted with it
         call = freeform.as_function(call, w.same)
         name = w.tool_name(call.name, call.at)
         if call.id is not None:

@@ -18,18 +18,7 @@ from ..core.reading import as_list
 from ..core.writing import Writing, needed_parameters
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
-from ..model import (
-    Block,
-    Json,
-    Message,
-    Reasoning,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-    Tree,
-)
+from ..model import Block, Json, Message, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Tree
 from ._nine import ID_RULE, Nine, is_legal
 from ._training import answered, up_to_the_reply
 from .openai_finetune import NAMES, TOP, OpenAIFinetune

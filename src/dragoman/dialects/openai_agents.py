@@ -19,16 +19,7 @@ from ..core.writing import is_blank, joined
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..lint.evidence import Verdict, objects, told_by
-from ..model import (
-    Block,
-    Extras,
-    History,
-    Json,
-    Message,
-    Reasoning,
-    Signature,
-    ToolCall,
-)
+from ..model import Block, Extras, History, Json, Message, Reasoning, Signature, ToolCall
 from ._sessions import ABSENT
 from .openai_responses import REASONING, OpenAIResponses, calls, request
 from .openai_responses.parts import ItemWriting

@@ -7,16 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from ..model import (
-    Extras,
-    Node,
-    Reasoning,
-    Refusal,
-    Text,
-    ToolCall,
-    ToolKind,
-    ToolResult,
-)
+from ..model import Extras, Node, Reasoning, Refusal, Text, ToolCall, ToolKind, ToolResult
 from .changes import Change, How, Place, note_extras, note_reasoning, squeezed
 from .likeness import (
     SAME_SPEAKER,

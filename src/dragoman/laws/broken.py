@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from ..model import (
-    Json,
-)
+from ..model import Json
 from .cases import Document
 
 WRONG: tuple[Json, ...] = (None, 0, 1.5, True, "", "x", [], {}, [None], {"type": 1}, [[]])

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..dialect import FACETS
-from ..model import (
-    Json,
-)
+from ..model import Json
 from . import transcript
 
 

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..core.reading import escape
-from ..model import (
-    Extras,
-    Json,
-    Reasoning,
-)
+from ..model import Extras, Json, Reasoning
 
 How: TypeAlias = Literal["gone", "new", "altered"]
 

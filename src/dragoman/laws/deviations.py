@@ -11,16 +11,7 @@ from msgspec.structs import replace
 from .. import dialects
 from ..core.walk import meaning
 from ..ledger import Loss
-from ..model import (
-    Block,
-    Json,
-    Raw,
-    Reasoning,
-    Refusal,
-    Response,
-    Text,
-    ToolCall,
-)
+from ..model import Block, Json, Raw, Reasoning, Refusal, Response, Text, ToolCall
 from ..result import Result
 from ..streams.events import Delta
 from ..streams.framing import framer

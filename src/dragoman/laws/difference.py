@@ -13,9 +13,7 @@ from msgspec.structs import asdict
 
 from .. import dialects
 from ..core.reading import escape
-from ..model import (
-    Json,
-)
+from ..model import Json
 from ..streams.framing import framer
 
 SHOWN = 12

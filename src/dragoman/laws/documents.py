@@ -16,13 +16,7 @@ from ..core.walk import meaning
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import CODES, KINDS, Ledger, Loss
 from ..lint.rules import broken_arguments
-from ..model import (
-    History,
-    Json,
-    Request,
-    ToolCall,
-    Tree,
-)
+from ..model import History, Json, Request, ToolCall, Tree
 from ..result import Result
 from ..survey import is_lossy, speaks
 from . import transcript

@@ -10,17 +10,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from ..core.turns import SILENCE
-from ..model import (
-    Media,
-    Passage,
-    Raw,
-    Reasoning,
-    Refusal,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ..model import Media, Passage, Raw, Reasoning, Refusal, Source, Text, ToolCall, ToolResult
 from ..tools.results import NO_RESULT
 from .changes import Place, squeezed
 

@@ -14,10 +14,7 @@ from .. import dialects
 from ..convert import convert
 from ..core.walk import meaning
 from ..ledger import Ledger, Loss
-from ..model import (
-    Json,
-    Response,
-)
+from ..model import Json, Response
 from ..streams.framing import framer, write_frame
 from ..streams.transcoder import Transcoder, collect, decompose
 from .cases import Document

@@ -47,24 +47,8 @@ from ..core.surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_f
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
-from ..model import (
-    Failure,
-    Json,
-    Reasoning,
-    Response,
-)
-from .events import (
-    Begin,
-    Cite,
-    Close,
-    Delta,
-    Event,
-    Fail,
-    Odd,
-    Open,
-    Ping,
-    Signed,
-)
+from ..model import Failure, Json, Reasoning, Response
+from .events import Begin, Cite, Close, Delta, Event, Fail, Odd, Open, Ping, Signed
 from .framing import Frame
 from .received import NOTHING, Keys, last_of, ways_to
 from .splicing import Sink, Splice

@@ -14,24 +14,9 @@ from ..core.reading import compact
 from ..core.writing import may_open
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import (
-    Block,
-    Citation,
-    Media,
-    Reasoning,
-    Signature,
-    Text,
-    ToolCall,
-)
+from ..model import Block, Citation, Media, Reasoning, Signature, Text, ToolCall
 from .base import StreamWriter, Write
-from .events import (
-    Cite,
-    Close,
-    Delta,
-    Event,
-    Open,
-    Signed,
-)
+from .events import Cite, Close, Delta, Event, Open, Signed
 
 REDACTED_LATE = (
     "the reasoning was streamed before it was marked as redacted; its text is not in the response"

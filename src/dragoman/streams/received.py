@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from zlib import crc32
 
 from ..core.reading import UNREADABLE, decode, escape
-from ..model import (
-    Json,
-)
+from ..model import Json
 
 NOTHING: tuple[Json, ...] = (None, "", [], {})
 

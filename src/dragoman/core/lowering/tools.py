@@ -335,7 +335,9 @@ class Tools:
 
     def bring(self, block: Raw) -> None:
         """Tools that are defined in the conversation join those of the request."""
-        if self.brought is None:
+        if not self.to.has_tools:
+            self.log.dropped("tool", block.at, f"{self.to.name} stores no tools")
+        elif self.brought is None:
             why = f"{self.to.name} defines tools in a request only"
             self.log.dropped("tool", block.at, why)
         else:

@@ -39,5 +39,6 @@ def lower(tree: Request, to: Dialect, log: Ledger) -> Request:
         kept["rejected"] = Messages(to, log, "history", tree.model).all(kept["rejected"])
     elif "completion" not in to.can.training and not judged:
         kept.pop("completion", None)
-    new = Training(**kept, at=told.at, extras=told.extras) if kept else None
+    to.lose(told.extras, told.at, log)
+    new = Training(**kept, at=told.at) if kept else None
     return replace(tree, training=new)

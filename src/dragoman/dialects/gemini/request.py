@@ -11,27 +11,11 @@ from ...core import fitting
 from ...core.fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import Facts
-from ...core.reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
+from ...core.reading import as_dict, as_str, expected, maybe_int, maybe_number, maybe_str, need_list
 from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
-from ...model import (
-    History,
-    Json,
-    Message,
-    OutputFormat,
-    Params,
-    Request,
-    Thinking,
-)
+from ...model import History, Json, Message, OutputFormat, Params, Request, Thinking
 from ...tools import schemas
 from . import parts, turns
 from .parts import NOBODY

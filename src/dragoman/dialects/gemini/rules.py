@@ -14,16 +14,7 @@ from math import inf
 
 from ...core.models import Models
 from ...dialect import Problem
-from ...lint.rules import (
-    EMPTY,
-    Page,
-    Placed,
-    Problems,
-    Rule,
-    number,
-    placed,
-    string,
-)
+from ...lint.rules import EMPTY, Page, Placed, Problems, Rule, number, placed, string
 from ...model import Json, ToolCall, ToolResult
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import model

@@ -14,15 +14,7 @@ from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Json,
-    Media,
-    Message,
-    Role,
-    Text,
-    ToolResult,
-)
+from ...model import Block, Json, Media, Message, Role, Text, ToolResult
 from .order import arranged, is_odd, pairs_of
 from .parts import (
     NOBODY,

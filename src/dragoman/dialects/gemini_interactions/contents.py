@@ -14,17 +14,7 @@ from msgspec.structs import replace
 from ...core.media import standard
 from ...core.reading import as_dict, expected, maybe_list, maybe_str, need_str, only
 from ...core.writing import Writing
-from ...model import (
-    Block,
-    Citation,
-    Extras,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Source,
-    Text,
-)
+from ...model import Block, Citation, Extras, Hosted, Json, Media, Raw, Source, Text
 
 if TYPE_CHECKING:
     from . import GeminiInteractions

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ...core.fields import Field, Fields, flag, labels, number, strings, text, whole
 from ...core.reading import as_dict, expected, maybe_dict, maybe_str
+from ...core.turns import SILENCE
 from ...core.writing import Writing, joined
 from ...ledger import Ledger
 from ...model import (
@@ -103,7 +104,11 @@ def write_request(d: GeminiInteractions, tree: Request, log: Ledger) -> Json:
     if tree.model is not None:
         out["model"] = tree.model
     left = write_prompt(d, out, tree.messages, w)
-    out["input"] = write_steps(d, left, w)
+    steps = write_steps(d, left, w)
+    if not (steps or w.same):
+        d.add_user_turn(tree.at, log)
+        steps = [{"type": "user_input", "content": [{"type": "text", "text": SILENCE}]}]
+    out["input"] = steps
     if tree.tools:
         out["tools"] = write_tool_list(d, tree.tools, w)
     write_params(d, out, tree.params, w)

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.media import kind_of, sniff
-from ...core.reading import (
-    compact,
-    escape,
-    maybe_str,
-    need_str,
-    only,
-)
+from ...core.reading import compact, escape, maybe_str, need_str, only
 from ...core.signers import signer
 from ...core.writing import Writing, is_plain_text, joined, object_or_text, split_data_uri
 from ...dialect import NOTHING, Dialect

@@ -17,17 +17,7 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, encode, maybe_dict, maybe_str, need_list, need_str
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Citation,
-    Json,
-    Media,
-    Reasoning,
-    Response,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Citation, Json, Media, Reasoning, Response, Text, ToolCall, ToolResult
 from ...streams.base import StreamReader
 from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame

@@ -33,7 +33,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .._stored import add, issuer_of_file, sign, texts_of
+from .._stored import add, issuer_of_file, note_owner, sign, texts_of
 
 if TYPE_CHECKING:
     from . import LangChain
@@ -256,7 +256,7 @@ def read_citation(d: LangChain, doc: Json, at: str) -> Citation | None:
                if extra.get(k).__class__ is str}  # fmt: skip
     inner |= {*strings, *(("document_index",) if document is not None else ())}
     url, title = maybe_str(doc, "url", at), maybe_str(doc, "title", at)
-    sealed = strings.get("encrypted_index")
+    encrypted = strings.get("encrypted_index")
     kind = "url" if url is not None else "file" if "file_id" in strings else "document"
     return Citation(
         kind,  # type: ignore[arg-type]
@@ -268,7 +268,7 @@ def read_citation(d: LangChain, doc: Json, at: str) -> Citation | None:
         place,
         strings.get("file_id"),
         strings.get("filename"),
-        None if sealed is None else Signature(sealed, "anthropic", "encrypted"),
+        None if encrypted is None else Signature(encrypted, "anthropic", "encrypted"),
         at=at,
         extras=d.keep(doc, taken, partly={"extras": inner} if inner else {}),
     )
@@ -533,6 +533,8 @@ def write_media(d: LangChain, block: Media, w: Writing) -> dict[str, Json]:
         kind = "file" if block.kind == "document" else block.kind
         key = {"url": "url", "base64": "base64", "file": "file_id"}[source.kind]
         out = {"type": kind, key: source.value}
+        if source.kind == "file" and not w.same:
+            note_owner(d, block, w.log)
         if source.media_type is not None:
             out["mime_type"] = source.media_type
     extra: dict[str, Json] = {}

@@ -9,17 +9,7 @@ from ...core.media import kind_of, standard
 from ...core.reading import as_dict, compact, maybe_bool, maybe_list, maybe_str, need_str
 from ...core.writing import Writing, object_of
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Hosted, Json, Media, Raw, Source, Text, ToolCall, ToolResult
 from .._stored import FREE
 
 if TYPE_CHECKING:

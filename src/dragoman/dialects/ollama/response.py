@@ -8,21 +8,10 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import INPUT, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_str,
-    need_dict,
-)
+from ...core.reading import as_dict, maybe_str, need_dict
 from ...core.words import Stops
 from ...ledger import Ledger
-from ...model import (
-    Candidate,
-    ErrorKind,
-    Failure,
-    Json,
-    Response,
-    Usage,
-)
+from ...model import Candidate, ErrorKind, Failure, Json, Response, Usage
 from . import messages
 from .dates import date_of, seconds_of
 from .messages import OllamaWriting

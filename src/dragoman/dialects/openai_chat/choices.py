@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...model import (
-    Citation,
-    Json,
-)
+from ...model import Citation, Json
 from ...streams.received import Received
-
-if TYPE_CHECKING:
-    pass
-
 
 SILENCE = Received(True)
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    pass
 
 
 class UsualFunction(Struct, forbid_unknown_fields=True):

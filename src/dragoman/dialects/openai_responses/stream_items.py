@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...core.reading import need_str
 from ...model import Json
 from ...streams.received import Received
-
-if TYPE_CHECKING:
-    pass
-
 
 CALL_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
 

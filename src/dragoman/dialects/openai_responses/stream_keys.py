@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from ...streams.received import Keys
-
-if TYPE_CHECKING:
-    pass
-
 
 # Texts that come as deltas: the place in the item, the key of the number there, where the end has
 # the whole, and what events say of it beside that: the name of a function is that of its item.

@@ -10,16 +10,7 @@ from ...core.turns import split_results
 from ...core.writing import Writing
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Extras,
-    History,
-    Json,
-    Message,
-    Role,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Extras, History, Json, Message, Role, ToolCall, ToolResult
 from .. import _stored
 from . import parts
 

@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ...core.media import kind_of, standard
 from ...core.reading import UNREADABLE, as_dict, compact, decode, maybe_str, need_str
 from ...core.writing import Writing, joined, object_or_text
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Reasoning,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
 from ...tools import freeform
 from ...tools.tool_errors import mark_error, unmark_error
-from .._stored import issuer_of_file
+from .._stored import issuer_of_file, note_owner
 
 if TYPE_CHECKING:
     from . import OtelGenAI
@@ -180,6 +169,8 @@ def value_of(d: OtelGenAI, result: ToolResult, spelled: dict[str, Json], w: Writ
 
 def write_media(d: OtelGenAI, block: Media, w: Writing) -> Json:
     kind, key = FORMS[block.source.kind]
+    if kind == "file":
+        note_owner(d, block, w.log)
     out: dict[str, Json] = {"type": kind}
     if not (w.same and d.spelling(block).get("modality") is False):
         out["modality"] = block.kind

@@ -153,7 +153,8 @@ def read_media(d: PydanticAI, doc: dict[str, Json], kind: str, at: str) -> Media
     if kind in URLS:
         source, media = Source("url", value, given), URLS[kind]
     elif kind == "binary":
-        source, media = Source("base64", standard(value), given), kind_of(given)
+        exact = None if given is None or given.endswith("/*") else given
+        source, media = Source("base64", standard(value), exact), kind_of(given)
     else:
         owner = doc.get("provider_name")
         if owner.__class__ is not str:
@@ -228,7 +229,7 @@ def read_result(
     if outcome in ("success", "failed"):
         taken.add("outcome")
     content = read_value(d, doc.get("content"), f"{at}/content")
-    if name == called.get(call_id):
+    if name in ("", called.get(call_id)):
         name = None  # what the call says already is not said twice
     result = ToolResult(call_id, tuple(content), failed or None, name, at=at)
     fields = d.keep(doc, taken, {"part": kind} if kind == "retry-prompt" else None)

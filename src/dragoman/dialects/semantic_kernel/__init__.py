@@ -49,6 +49,7 @@ class SemanticKernel(Dialect):
             roles=frozenset({"user", "assistant"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
+        texts=cap.Texts(needed=frozenset({"result"})),
         results=cap.Results(errors="mark", joint="\n"),
         prefill="unknown",
         unfit={

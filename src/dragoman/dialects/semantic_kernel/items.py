@@ -11,21 +11,10 @@ from ...core.media import kind_of, standard
 from ...core.reading import as_dict, compact, maybe_str, need_str
 from ...core.writing import Writing, data_uri, joined, split_data_uri
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Raw,
-    Reasoning,
-    Source,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
 from ...tools import freeform
 from ...tools.tool_errors import mark_error, unmark_error
-from .._stored import FREE, issuer_of_file
+from .._stored import FREE, issuer_of_file, note_owner
 
 if TYPE_CHECKING:
     from . import SemanticKernel
@@ -230,6 +219,7 @@ def read_media(d: SemanticKernel, doc: dict[str, Json], kind: str, at: str) -> M
 def write_media(d: SemanticKernel, block: Media, w: KernelWriting) -> Json:
     source = block.source
     if source.kind == "file":
+        note_owner(d, block, w.log)
         out: dict[str, Json] = {"content_type": "file_reference", "file_id": source.value}
         return d.emit(out, block, w.log)
     kind = block.kind if block.kind in MEDIA else "binary"

@@ -44,11 +44,8 @@ def read_messages(d: Strands, doc: Json) -> History:
 
 def write_messages(d: Strands, tree: History, log: Ledger) -> Json:
     w = Writing(log, _stored.FREE, NAMES, d.is_same(tree.dialect))
-    leading = 0
-    while leading < len(tree.messages) and tree.messages[leading].role == "system":
-        leading += 1
-    prompt = write_prompt(d, tree.messages[:leading], w)
-    turns = write_history(d, tree.messages[leading:], w)
+    prompt = write_prompt(d, [m for m in tree.messages if m.role == "system"], w)
+    turns = write_history(d, [m for m in tree.messages if m.role != "system"], w)
     same = tree.extras is not None and d.is_same(tree.extras.dialect)
     if prompt is None and not same:
         d.lose(tree.extras, tree.at, log)

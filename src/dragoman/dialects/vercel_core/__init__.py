@@ -19,25 +19,10 @@ from msgspec.structs import replace
 from ...core import capabilities as cap
 from ...core.counts import INPUT, OUTPUT, Counts
 from ...core.fields import Field, whole
-from ...core.reading import (
-    as_dict,
-    expected,
-    maybe_list,
-    maybe_str,
-    need_str,
-)
+from ...core.reading import as_dict, expected, maybe_list, maybe_str, need_str
 from ...core.writing import Writing, joined, note_joined
 from ...lint.evidence import Verdict
-from ...model import (
-    Block,
-    Json,
-    Message,
-    Reasoning,
-    Signature,
-    Text,
-    ToolCall,
-    Usage,
-)
+from ...model import Block, Json, Message, Reasoning, Signature, Text, ToolCall, Usage
 from ...tools import freeform
 from ..vercel_model import FILES, FORMS, REASONING
 from ..vercel_model.parts import write_call_head

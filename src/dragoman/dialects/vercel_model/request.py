@@ -13,17 +13,7 @@ from ...core.reading import as_dict, as_str, expected, maybe_str, need_list
 from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
-from ...model import (
-    Json,
-    Message,
-    OutputFormat,
-    Params,
-    Request,
-    Text,
-    Thinking,
-    Tool,
-    ToolChoice,
-)
+from ...model import Json, Message, OutputFormat, Params, Request, Text, Thinking, Tool, ToolChoice
 from . import turns
 from .options import Taker, finish, keep_options, read_cache, write_cache
 from .tools import read_choice, read_tool_list, write_choice, write_tool_list

@@ -12,14 +12,7 @@ from msgspec.structs import replace
 
 from ...core import dates, heads
 from ...core.counts import INPUT, OUTPUT, Counts
-from ...core.reading import (
-    as_dict,
-    maybe_dict,
-    maybe_str,
-    need_list,
-    need_str,
-    parse,
-)
+from ...core.reading import as_dict, maybe_dict, maybe_str, need_list, need_str, parse
 from ...core.turns import lose_fields
 from ...core.writing import Writing
 from ...ledger import Ledger

@@ -13,18 +13,7 @@ from ...core.turns import mark_custom_results, place_of, results_in_place
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    History,
-    Json,
-    Media,
-    Message,
-    Raw,
-    Role,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...model import Block, History, Json, Media, Message, Raw, Role, Text, ToolCall, ToolResult
 from . import parts, results
 from .options import Taker, finish, keep_options, read_cache, write_cache
 

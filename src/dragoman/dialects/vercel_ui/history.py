@@ -7,6 +7,7 @@ the results of its calls; so turns without one of the user between them become o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -265,17 +266,34 @@ def add(out: list[Block], block: Block) -> None:
 
 
 class Called:
-    """A call that was written, and whether its result was."""
+    """A call that was written, and waits for its result."""
 
-    __slots__ = ("call", "part", "place", "replied")
+    __slots__ = ("call", "part", "place")
 
     def __init__(self, call: ToolCall, part: dict[str, Json], place: int) -> None:
-        self.call, self.part, self.place, self.replied = call, part, place, False
+        self.call, self.part, self.place = call, part, place
+
+
+class Calls:
+    """The calls that were written so far; in the same dialect, several may have one id."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, deque[Called]] = {}
+        self.count = 0
+
+    def add(self, call: ToolCall, part: dict[str, Json]) -> None:
+        self.waiting.setdefault(part["toolCallId"], deque()).append(Called(call, part, self.count))
+        self.count += 1
+
+    def reply(self, call_id: str) -> Called | None:
+        """The first call of that id that has no result yet."""
+        waiting = self.waiting.get(call_id)
+        return waiting.popleft() if waiting else None
 
 
 def write_history(d: VercelUI, messages: Sequence[Message], w: Writing) -> list[Json]:
     out: list[Json] = []
-    calls: dict[str, Called] = {}
+    calls = Calls()
     last = -1  # the place of the call whose result was written last
     for message in results_in_place(messages, w.log, apart=True):
         if message.role == "assistant":
@@ -303,9 +321,7 @@ def write_spoken(d: VercelUI, message: Message, w: Writing) -> list[Json]:
     return out
 
 
-def write_turn(
-    d: VercelUI, message: Message, out: list[Json], calls: dict[str, Called], w: Writing
-) -> None:
+def write_turn(d: VercelUI, message: Message, out: list[Json], calls: Calls, w: Writing) -> None:
     """A turn as a step of the message that is being written, or of a new one."""
     extras = message.extras
     begins = extras is not None and d.is_same(extras.dialect) and bool(extras.fields)
@@ -325,7 +341,7 @@ def write_turn(
                 part["state"] = WAITING  # until there is a result
             if block.item_id is not None:
                 part.setdefault(CALL_METADATA, {})["openai"] = {ITEM: block.item_id}
-            calls[part["toolCallId"]] = Called(block, part, len(calls))
+            calls.add(block, part)
     d.emit(doc, message, w.log)
 
 
@@ -344,24 +360,23 @@ def write_reasoning(d: VercelUI, block: Reasoning, w: Writing) -> list[Json]:
     return out
 
 
-def write_result(
-    d: VercelUI, message: Message, calls: dict[str, Called], last: int, w: Writing
-) -> int:
+def write_result(d: VercelUI, message: Message, calls: Calls, last: int, w: Writing) -> int:
     """A result in the part of its call."""
     result = message.content[0] if len(message.content) == 1 else None
     if not isinstance(result, ToolResult):
         raise Malformed("only one tool result is allowed in a tool message", message.at)
     d.lose(message.extras, message.at, w.log)
-    called = None
+    call_id, called = None, None
     if result.call_id is not None or w.waiting is not None:
-        called = calls.get(w.once(w.result_id(result), result))
-    if called is None or called.replied:
-        why = "its call is missing" if called is None else "its call has a result already"
+        call_id = w.once(w.result_id(result), result)
+        called = calls.reply(call_id)
+    if called is None:
+        known = call_id in calls.waiting
+        why = "its call has a result already" if known else "its call is missing"
         text = f"{d.name} writes results in the part of the call, and {why}"
         w.log.dropped("tool_result", result.at, text)
         d.lose(result.extras, result.at, w.log)
         return last
-    called.replied = True
     if called.place < last:
         why = f"{d.name} has the results of a turn in the order of its calls"
         w.log.moved("message.position", message.at, why)

@@ -13,14 +13,7 @@ from msgspec import Struct
 
 from ...core.reading import UNREADABLE, decode, encode, maybe_str, need_str
 from ...errors import Malformed
-from ...model import (
-    Failure,
-    Json,
-    Reasoning,
-    Response,
-    Signature,
-    Text,
-)
+from ...model import Failure, Json, Reasoning, Response, Signature, Text
 from ...streams.base import StreamReader
 from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame

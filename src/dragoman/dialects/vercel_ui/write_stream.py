@@ -15,16 +15,7 @@ from msgspec.structs import replace
 from ...core.reading import encode
 from ...core.writing import object_of
 from ...ledger import Ledger
-from ...model import (
-    Block,
-    Hosted,
-    Json,
-    Media,
-    Reasoning,
-    Signature,
-    Text,
-    ToolCall,
-)
+from ...model import Block, Hosted, Json, Media, Reasoning, Signature, Text, ToolCall
 from ...streams.base import StreamWriter
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
 from ...streams.splicing import Splice, between

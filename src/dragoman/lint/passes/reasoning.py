@@ -9,14 +9,7 @@ from msgspec.structs import replace
 
 from ...core.reading import follow
 from ...model import Block, Json, Message, Reasoning, Request
-from .context import (
-    Bench,
-    Conversation,
-    lose_extras,
-    resettle,
-    with_content,
-    with_messages,
-)
+from .context import Bench, Conversation, lose_extras, resettle, with_content, with_messages
 
 
 def strip_foreign_reasoning(tree: Conversation, bench: Bench) -> Conversation:
