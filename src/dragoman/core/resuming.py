@@ -22,6 +22,7 @@ dialects for that; without a session they hold nothing, and passes begin at the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -400,15 +401,19 @@ def values(names: Names) -> Any:
 def saved(w: Writing) -> Any:
     names = copied(w.ids), copied(w.names), w.unnamed
     counts = tuple(dict(getattr(w, name)) for name in w.counters)
-    return names, (set(w.called), dict(w.again), dict(w.times)), counts
+    return names, (dict(w.called), w.results, queues(w.again), dict(w.times)), counts
 
 
 def restore(w: Writing, kept: Any) -> None:
-    (ids, names, w.unnamed), (called, again, times), counts = kept
+    (ids, names, w.unnamed), (called, w.results, again, times), counts = kept
     w.ids, w.names = copied(ids), copied(names)
-    w.called, w.again, w.times = set(called), dict(again), dict(times)
+    w.called, w.again, w.times = dict(called), queues(again), dict(times)
     for name, value in zip(w.counters, counts, strict=True):
         setattr(w, name, dict(value))
+
+
+def queues(waiting: dict[str, deque[str]]) -> dict[str, deque[str]]:
+    return {name: deque(ids) for name, ids in waiting.items()}
 
 
 def copied(names: Names) -> Names:
