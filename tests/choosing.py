@@ -6,6 +6,8 @@ a sample that never changes: those whose ids have the lowest checksums. The chec
 name of the function, so that each law looks at other documents and other pairs of dialects; of each
 dialect there are a few at least. ``--dialect`` keeps what has the dialect as a parameter or as the
 dialect of its document, and the laws over the corpus with that dialect as the only target.
+``--most`` (``make check``) is between the two: all of what is small, and a sample of the functions
+that look at each document, or each pair of dialects; nothing is left out of what a quick run has.
 """
 
 from __future__ import annotations
@@ -39,6 +41,11 @@ DEAR = frozenset(
     )
 )
 """Functions with many items that take more than 0.02 s each."""
+MOST = 300
+"""With ``--most``: so many items of one function are kept, and of those beyond one in so many."""
+SHARE = 4
+MOST_COSTLY = 24
+"""With ``--most``: so many items of a function whose items take long."""
 OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""
 GREAT = frozenset({"anthropic-messages", "gemini", "openai-chat", "openai-responses"})
@@ -100,7 +107,7 @@ SLOW = frozenset(
 )
 """Functions that take seconds for one item and look at memory and time: for the whole run alone."""
 
-chosen: dict[str, Any] = {"quick": False, "dialect": None}
+chosen: dict[str, Any] = {"quick": False, "most": False, "dialect": None}
 """As the command line says; each worker sets it for itself."""
 
 
@@ -108,7 +115,9 @@ def sampled(name: str, ids: list[str], most: int | None = None) -> list[int]:
     """The places of the items to keep, of all that a function has."""
     count = len(ids)
     usual = ALL + max(count - ALL, 0) // PART
-    if own(name) in COSTLY:
+    if chosen["most"]:
+        usual = MOST_COSTLY if own(name) in COSTLY else MOST + max(count - MOST, 0) // SHARE
+    elif own(name) in COSTLY:
         usual = FEW
     elif own(name) in DEAR:
         usual = SCARCE
@@ -130,7 +139,7 @@ def ranked(name: str, ids: list[str]) -> list[int]:
 def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[int]:
     """The sample, and of each dialect in each role so many that none is left out."""
     found = set(sampled(name, ids))
-    if len(found) == len(ids) or own(name) in COSTLY | DEAR:
+    if len(found) == len(ids) or own(name) in COSTLY or (own(name) in DEAR and chosen["quick"]):
         return sorted(found)
     known = set(dialects.names())
     seen: Counter[tuple[str, str]] = Counter()
@@ -152,7 +161,8 @@ def kept(name: str, ids: list[str], values: list[Mapping[str, Any]], everywhere:
     """The places of the items of one function that run, by what was chosen."""
     dialect = chosen["dialect"]
     if dialect is None:
-        return spread(name, ids, values) if chosen["quick"] else list(range(len(ids)))
+        some = chosen["quick"] or chosen["most"]
+        return spread(name, ids, values) if some else list(range(len(ids)))
     near = [n for n, each in enumerate(values) if concerns(dialect, each.values())]
     found = {near[n] for n in sampled(name, [ids[n] for n in near], OF_A_DIALECT)}
     if everywhere:  # the laws with this dialect as their target

@@ -31,6 +31,7 @@ left_out: set[str] = set()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dragoman")
     group.addoption("--quick", action="store_true", help="a selection that ends soon")
+    group.addoption("--most", action="store_true", help="a sample of what there is most of")
     group.addoption("--dialect", metavar="NAME", help="the laws of one dialect, in seconds")
 
 
@@ -40,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "browser: needs Chromium and the packages of web")
     config.addinivalue_line("markers", "everywhere: tries its document with every dialect")
     choosing.chosen["quick"] = config.getoption("quick")
+    choosing.chosen["most"] = config.getoption("most")
     name = config.getoption("dialect")
     if name:
         try:
@@ -67,7 +69,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
 
 
 def is_chosen() -> bool:
-    return bool(choosing.chosen["quick"] or choosing.chosen["dialect"])
+    return any(choosing.chosen.values())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -91,6 +93,8 @@ NEEDS = ("browser", "node", "redis")
 def runs(item: pytest.Item) -> bool:
     name = item.nodeid.partition("[")[0]
     dialect = choosing.chosen["dialect"]
+    if choosing.chosen["most"]:
+        return name not in left_out
     if name in left_out or any(item.get_closest_marker(need) for need in NEEDS):
         return False
     if dialect is not None:
