@@ -21,7 +21,9 @@ from .openai_chat.variant import Compatible, compatible
 # https://huggingface.co/docs/inference-providers: `:fastest`, `:cheapest`, `:groq`
 MARKS = Marks(
     request={"tool_prompt": 0.4},
-    model=r"[\w.-]+/[\w.-]+:(fastest|cheapest|preferred|[a-z][a-z-]{3,})",
+    # OpenRouter has words of its own behind the colon.
+    model=r"[\w.-]+/[\w.-]+:(?!(?:free|nitro|floor|online|exacto|extended|thinking|beta)$)"
+    r"(fastest|cheapest|preferred|[a-z][a-z-]{3,})",
 )
 
 
