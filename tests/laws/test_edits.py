@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.laws import editing
+from dragoman.laws import edited, editing
 
 PIXEL = "iVBORw0KGgo="
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -226,3 +226,20 @@ SEARCHED = {
 )
 def test_it_comes_home_after_each_edit(document: Any, source: str, target: str) -> None:
     editing.law(document, source, "request", target)
+
+
+@pytest.mark.parametrize("target", ["goose", "openai-chat"])
+def test_a_turn_made_up_after_a_restored_reply_is_reported(target: str) -> None:
+    """The last question is removed, and the model of the original goes on with no reply."""
+    asked = {"role": "user", "content": "What is 2+2?"}
+    replied = {"role": "assistant", "content": [text("4")]}
+    document = claude(asked, replied, {"role": "user", "content": "And then?"})
+    document["model"] = "claude-opus-5"
+    [way] = [
+        way
+        for way in edited.ways(document, "anthropic-messages", target)
+        if way.edit == "removed at the end"
+    ]
+    made_up = {"role": "user", "content": "Continue."}
+    assert way.result.document["messages"] == [asked, replied, made_up]
+    assert [loss.what for loss in way.result.losses] == ["prefill"]
