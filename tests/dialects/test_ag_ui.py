@@ -371,3 +371,48 @@ def test_a_text_may_follow_the_calls_of_its_message() -> None:
     content = transcoder.response.candidates[0].message.content
     assert [type(block) for block in content] == [Text, ToolCall]
     assert "stream.order" in {loss.what for loss in transcoder.losses}
+
+
+def test_a_run_has_the_ids_that_its_front_end_gave_it() -> None:
+    run: dict[str, Any] = {"threadId": "t9", "runId": "r9", "tools": [], "context": []}
+    run["messages"] = [{"id": "u1", "role": "user", "content": "Hi"}]
+    exchange = dragoman.Exchange(client=NAME, upstream="openai-chat", model="m")
+    exchange.request(run)
+    message = {"role": "assistant", "content": "Hello."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    answer: dict[str, Any] = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    answer["choices"] = [choice]
+    ids = {"threadId": "t9", "runId": "r9"}
+    reply = exchange.response(answer)
+    assert {key: reply.document[key] for key in ids} == ids
+    assert "response.id" in {loss.what for loss in reply.losses}
+    transcoder = exchange.transcoder()
+    data = transcoder.feed(dragoman.decompose(answer, "openai-chat")) + transcoder.close()
+    first, *_, last = events_of(data)
+    assert first == {"type": "RUN_STARTED", **ids}
+    assert {key: last[key] for key in ids} == ids
+
+
+def test_times_of_events_say_nothing() -> None:
+    deltas = [
+        ag_events.TextMessageContentEvent(message_id="a1", delta=f"{n} ", timestamp=1000 + n)
+        for n in range(60)
+    ]
+    data = streamed(
+        START,
+        ag_events.TextMessageStartEvent(message_id="a1", timestamp=999),
+        *deltas,
+        ag_events.TextMessageEndEvent(message_id="a1"),
+        END,
+    )
+    transcoder = dragoman.Transcoder(NAME, "openai-chat", now=0)
+    written = b"".join(transcoder.feed(data[n : n + 7]) for n in range(0, len(data), 7))
+    written += transcoder.close()
+    assert transcoder.spliced
+    at_once = dragoman.Transcoder(NAME, "openai-chat", now=0)
+    assert at_once.feed(data) + at_once.close() == written
+    message = dragoman.collect(written, "openai-chat").document["choices"][0]["message"]
+    assert message["content"] == "".join(f"{n} " for n in range(60))
+    assert {loss.path for loss in transcoder.losses if loss.what == "extras"} == {
+        *("/newMessages/0/id", "/threadId"),
+    }

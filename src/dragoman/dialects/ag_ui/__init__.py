@@ -64,7 +64,8 @@ class AgUI(Dialect):
         },
         result_names=False,
         candidates=1,
-        lacks=cap.RARE | {"response.created", "error.param", "error.request_id"},
+        lacks=(cap.RARE - {"response.echo"})
+        | {"response.created", "error.param", "error.request_id"},
     )
     stream_signs = (("type", "RUN_STARTED"), ("type", "TEXT_MESSAGE_START"))
     keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
@@ -82,6 +83,7 @@ class AgUI(Dialect):
     write_tools = request.write_tools
     read_response = response.read_response
     write_response = response.write_response
+    echo = response.echo
     read_error = response.read_error
     write_error = response.write_error
 

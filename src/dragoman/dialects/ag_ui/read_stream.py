@@ -13,19 +13,19 @@ from msgspec import Struct
 
 from ...core.reading import UNREADABLE, need_str
 from ...errors import Malformed
-from ...model import Block, Candidate, Json, Message, Raw, Response, Signature
+from ...model import Block, Candidate, Json, Message, Response, Signature
 from ...streams.base import StreamReader
 from ...streams.events import Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from ...streams.received import Keys, Received
-from . import response
+from . import messages, response
 from .messages import NOBODY, SEALED, made_id
 from .response import KEY
 
 if TYPE_CHECKING:
     from . import AgUI
 
-ROOM = 1 << 12
+ROOM = 1 << 20
 """How many blocks a message may have before their numbers reach those of the next."""
 BASE = ("type", "timestamp")
 TEXT = Keys(*BASE, "messageId")
@@ -105,6 +105,7 @@ class AgReader(StreamReader):
         self.messages: list[dict[str, Json]] = []
         self.parts: dict[tuple[str, str], AgPart] = {}
         self.places: dict[str, int] = {}  # the messages of the assistant, by their ids
+        self.entities: dict[tuple[bool, str], dict[str, Json]] = {}  # what may be sealed, by ids
         self.activities: dict[str, dict[str, Json]] = {}
         self.chunk: tuple[str, str] | None = None  # what came in chunks last, and is open
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
@@ -201,6 +202,7 @@ class AgReader(StreamReader):
 
     def add_message(self, doc: dict[str, Json]) -> int:
         self.messages.append(doc)
+        self.entities[False, str(doc["id"])] = doc
         return len(self.messages) - 1
 
     def blocks(self, number: int) -> list[Block]:
@@ -287,13 +289,15 @@ class AgReader(StreamReader):
             self.places[given] = number
         calls = self.messages[number].setdefault("toolCalls", [])
         calls.append(call)
+        self.entities[True, name] = call
         index = number * ROOM + len(calls)
         self.begin_part("call", name, AgPart(function, "arguments", index, whole=True))
-        blocks = self.blocks(number)
-        begun: list[Event] = [Open(index, hollow(blocks[-1]))]
-        if fresh and isinstance(blocks[0], Raw):
-            begun = [Open(number * ROOM, blocks[0]), Close(number * ROOM), *begun]
-        return begun
+        if not fresh:
+            at = f"/{KEY}/{number}/toolCalls/{len(calls) - 1}"
+            return (Open(index, hollow(messages.read_call(self.dialect, call, at))),)
+        *head, block = self.blocks(number)
+        begun = [Open(index, hollow(block))]
+        return [Open(number * ROOM, head[0]), Close(number * ROOM), *begun] if head else begun
 
     def add_call(self, doc: dict[str, Json]) -> Sequence[Event]:
         return self.add("call", need_str(doc, "toolCallId", ""), doc)
@@ -349,17 +353,13 @@ class AgReader(StreamReader):
     def seal(self, doc: dict[str, Json]) -> Sequence[Event]:
         """What a provider signed or encrypted of a message or a call."""
         name, value = need_str(doc, "entityId", ""), need_str(doc, SEALED, "")
-        for number in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[number]
-            if doc.get("subtype") != "tool-call" and message.get("id") == name:
-                message[SEALED] = value
-                return self.signed(name, value) if message["role"] == "reasoning" else ()
-            for call in message.get("toolCalls") or ():
-                if doc.get("subtype") == "tool-call" and call["id"] == name:
-                    call[SEALED] = value
-                    return ()
-        self.unknown.setdefault(f"/{SEALED}", ("REASONING_ENCRYPTED_VALUE", ""))
-        return ()
+        called = doc.get("subtype") == "tool-call"
+        entity = self.entities.get((called, name))
+        if entity is None:
+            self.unknown.setdefault(f"/{SEALED}", ("REASONING_ENCRYPTED_VALUE", ""))
+            return ()
+        entity[SEALED] = value
+        return self.signed(name, value) if entity.get("role") == "reasoning" else ()
 
     def signed(self, name: str, value: str) -> Sequence[Event]:
         part = self.parts.get(("reasoning", name))

@@ -21,6 +21,7 @@ from ...ledger import Ledger
 from ...model import (
     Block,
     Candidate,
+    Extras,
     Failure,
     Json,
     Message,
@@ -120,6 +121,13 @@ def read_stop(d: AgUI, outcome: Json, waiting: list[str]) -> tuple[Stop | None, 
     return stop, ("type", PENDING) if listed == waiting else ("type",)
 
 
+def echo(d: AgUI, request: Json) -> Extras | None:
+    """The ids of the thread and the run, which the front end gives."""
+    asked = request if request.__class__ is dict else {}
+    ids = {key: asked[key] for key in ("threadId", "runId") if asked.get(key).__class__ is str}
+    return Extras(d.name, ids) if ids else None
+
+
 def write_response(d: AgUI, tree: Response, log: Ledger) -> Json:
     w = messages.writing(d, log, tree.dialect)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
@@ -141,7 +149,17 @@ def write_response(d: AgUI, tree: Response, log: Ledger) -> Json:
 
 
 def write_id(d: AgUI, out: dict[str, Json], tree: Response, w: Writing) -> None:
-    found = tree.id
+    echo, found = tree.echo, tree.id
+    if echo is not None and d.is_same(echo.dialect):
+        out |= echo.fields
+        if found is not None and "runId" in out:
+            why = "the run has the id that the front end has given it"
+            w.log.dropped("response.id", tree.at, why)
+            return
+    elif echo is not None and echo.fields:
+        d.lack("response.echo", tree.at, w.log)
+    if "runId" in out:
+        return
     if found is None and not w.same:
         found = w.log.ids("run") if w.log.ids else RUN
         heads.make_up("id", found, d, w.log)
