@@ -570,7 +570,8 @@ class Cohere(Talk):
         ]
         asked = {"model": self.model, "messages": self.edit(self.history), "tools": listed}
         if stream:
-            message, stop = self.collect(self.sdk.chat_stream(**asked))
+            with closing(self.sdk.chat_stream(**asked)) as events:
+                message, stop = self.collect(events)
         else:
             reply = self.sdk.chat(**asked)
             message = told(reply.message)

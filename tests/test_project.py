@@ -81,6 +81,7 @@ LAYERS = [
         "laws/likeness",
         "lint/rules",
         "streams/base",
+        "streams/keyed",
         "streams/orders",
     },
     {"laws/auditing", "streams/candidates"},

@@ -70,7 +70,7 @@ def convert(
     ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
-    ``capsule`` on the way home, it restores the original exactly, and ``result.restored`` names
+    ``capsule`` on the way back, it restores the original exactly, and ``result.restored`` names
     what came from it. ``key`` signs the capsule, and refuses one that it did not sign;
     ``capsule_limit`` is how many bytes of JSON a capsule may have. ``model`` is the model that a
     request names in the target. ``models`` has rows of the caller's own for the table of what

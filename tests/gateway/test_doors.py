@@ -48,7 +48,7 @@ doors = pytest.mark.parametrize("door", list(MORE))
 
 @pytest.fixture(scope="module", params=UPSTREAMS)
 def behind(request: pytest.FixtureRequest) -> Iterator[Behind]:
-    with chain(request.param, *REPLIES, limits=Limits(keep_alive=0.03)) as (url, model):
+    with chain(request.param, *REPLIES) as (url, model):
         yield request.param, url, model
 
 
@@ -72,6 +72,19 @@ def test_two_rounds_of_tools_with_reasoning(behind: Behind, door: str, stream: b
         marks = [c.extras.signature.data for c in calls if c.extras and c.extras.signature]
         signed = [base64.b64decode(mark).decode() for mark in marks]
     assert signed == ["c2ln", "c2lnMg=="]
+
+
+@pytest.mark.parametrize("door", ["gemini-interactions", "anthropic-bedrock"])
+@ways
+def test_reasoning_comes_back_without_a_store(door: str, stream: bool) -> None:
+    """It is in the client's own history, enclosed."""
+    with chain("openai-responses", *REPLIES, store="none") as (url, model):
+        with MORE[door](url, thinking=True) as talk:
+            talk.ask("How warm is it?", stream)
+            talk.results(["14"], stream)
+        blocks = [block for message in model.asked[-1].messages for block in message.content]
+        signed = [b.signature.data for b in blocks if isinstance(b, Reasoning) and b.signature]
+    assert signed == ["c2ln"]
 
 
 @doors

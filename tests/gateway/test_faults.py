@@ -53,7 +53,7 @@ ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 UNMARKED = ("gemini",)
 """APIs whose streams have no last event: they end where the body ends."""
 ALIVE = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "ollama", "cohere",
-         "bedrock-converse")  # fmt: skip
+         "bedrock-converse", "anthropic-bedrock", "gemini-interactions")  # fmt: skip
 """Doors that say in silence that they are alive, each in its own form."""
 PASSED = 64
 """How many kilobytes of a reply may be on the way before a client takes them."""
@@ -203,14 +203,17 @@ BODIES = {
     "no UTF-8": b'{"model": "m", "messages": [{"role": "user", "content": "\xff"}]}',
     "too long": b'{"model": "m", "x": "' + b"x" * 2**21 + b'"}',
 }
-DOORS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "ollama")
+DOORS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "ollama", "cohere",
+         "bedrock-converse", "anthropic-bedrock", "gemini-interactions")  # fmt: skip
+IN_PATH = ("gemini", "bedrock-converse", "anthropic-bedrock")
+"""Doors whose path names the model."""
 
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("what", BODIES)
 def test_bad_bodies_are_errors_of_the_clients_dialect(url: str, door: str, what: str) -> None:
-    if what in ("no model", "a number as the model") and door == "gemini":
-        return  # the path names it
+    if what in ("no model", "a number as the model") and door in IN_PATH:
+        return
     reply = post(url, path_of(door, False), BODIES[what])
     assert 400 <= reply.status < 500, reply.body
     tree = dragoman.read(json.loads(reply.body), door, facet="error")

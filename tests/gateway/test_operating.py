@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anthropic
 import openai
@@ -374,6 +376,44 @@ def test_the_command_serves_reloads_and_ends(tmp_path: Path) -> None:
         assert ask(url)[0] == 404
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_headers_have_a_limit_and_a_time(tmp_path: Path) -> None:
+    """Before a request is whole nobody has been asked for a key."""
+    path = tmp_path / "gateway.toml"
+    path.write_text('store = "memory"\n[limits]\nheaders = 20000\nbody_timeout = 0.5\n')
+    command = [sys.executable, "-m", "dragoman", "serve", "-c", str(path), "-p", "0"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        port = int(urlsplit(url).port or 0)
+        for begin, again in ((b"POST / HTTP/1.1\r\n", b"x-a: b\r\n" * 4000),
+                             (b"POST / HTTP/1.1\r\nx-a: ", b"x" * 2**15),
+                             (b"GET /", b"x" * 2**15)):  # fmt: skip
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(begin)
+                assert sent_until_refused(line, again) < 2**24
+        for begin in (b"", b"POST /v1/messages HTTP/1.1\r\nhost: "):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(begin)
+                assert line.recv(100) == b""
+        assert ask(url)[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def sent_until_refused(line: socket.socket, data: bytes) -> int:
+    """How much a server takes before it hangs up."""
+    sent = 0
+    try:
+        while sent < 2**25:
+            line.sendall(data)
+            sent += len(data)
+    except OSError:
+        pass
+    return sent
 
 
 def test_scripts() -> None:

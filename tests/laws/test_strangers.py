@@ -429,6 +429,9 @@ def counted(path: Path) -> Iterator[str]:
 
 # Each of these counts something else than the keys of a document.
 LISTS = {
+    "copilot_cli.py with_rest": "two lists",
+    "gemini_interactions/response.py read_response": "a list of errors",
+    "openai_agents.py native": "a list of blocks",
     "gemini/response.py read_error": "a list of one error",
     "gemini/pieces.py enter": "a list that grows",
     "gemini/grounding.py _web": "a list of pages",

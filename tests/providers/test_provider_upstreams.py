@@ -43,6 +43,7 @@ NO_API = {
     "functiongemma-nobos": "a prompt format",
     "functiongemma-teaching": "a prompt format",
     "goose": "a file of an agent",
+    "google-adk": "a framework's messages",
     "harmony": "a prompt format",
     "icontent": "a client's shape",
     "icontent-design": "a client's shape",

@@ -335,7 +335,7 @@ QUIET: dict[tuple[str, str], str] = {
     ("reasoning", "perplexity"): NONE,
     ("signatures", "ag-ui"): OWN,
     ("signatures", "copilot"): OWN,
-    ("signatures", "gemini"): OWN,
+    ("signatures", "gemini-interactions"): "Gemini signs calls and texts, not reasoning alone",
     ("signatures", "mistral"): OWN,
     ("signatures", "open-responses"): OWN,
     ("citations", "mistral"): OWN,
@@ -343,8 +343,6 @@ QUIET: dict[tuple[str, str], str] = {
     ("signatures", "native"): AT_THE_END,
     ("citations", "cohere"): AT_THE_END,
     ("citations", "gemini"): AT_THE_END,
-    ("citations", "openrouter"): AT_THE_END,
-    **{("citations", name): AT_THE_END for name in CHATS},
     **{("citations", name): NONE for name in UNCITED},
     **{("signatures", name): NONE for name in UNSIGNED},
 }

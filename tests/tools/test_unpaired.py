@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import leaves
 from dragoman import Transcoder, check, convert, dialects, read
+from dragoman.model import Text, ToolCall, ToolResult
 from fuzz.oracles import Talk, audit_by_leaf, audit_by_node
 
 CALL = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
@@ -200,3 +201,36 @@ def test_a_variant_with_one_candidate_writes_one(monkeypatch: pytest.MonkeyPatch
 def test_variants_have_ranges(dialect: str, key: str, value: int) -> None:
     document = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], key: value}
     assert [x.path for x in check(document, dialect) if x.rule == "range"] == [f"/{key}"]
+
+
+ORDERS = {
+    "one turn": (((1, 2, 3), "1"), ((), "2"), ((), "3")),
+    "one after the other": (((1,), "1"), ((2,), "2"), ((3, 4), "3"), ((), "4")),
+    "the first is not replied": (((1,), None), ((2,), "2"), ((3,), "3")),
+}
+"""Calls of one id, each with its number, and the results that follow them."""
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "bedrock-converse", "cohere"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_result_of_a_repeated_id_replies_its_own_call(order: str, target: str) -> None:
+    messages: list[Any] = [{"role": "user", "content": "Hi"}]
+    for numbers, text in ORDERS[order]:
+        calls = [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": f'{{"n":{n}}}'}}
+            for n in numbers
+        ]
+        if calls:
+            messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        if text is not None:
+            messages.append({"role": "tool", "tool_call_id": "c", "content": text})
+    done = convert(messages, source="openai-chat", target=target, facet="messages")
+    tree = read(done.document, target, facet="messages")
+    blocks = [block for message in tree.messages for block in message.content]
+    said = {block.id: block.arguments for block in blocks if isinstance(block, ToolCall)}
+    results = [block for block in blocks if isinstance(block, ToolResult)]
+    assert len(said) == sum(len(numbers) for numbers, _ in ORDERS[order])
+    for result in results:
+        assert isinstance(result.content[0], Text)
+        assert result.call_id is not None
+        assert said[result.call_id].replace(" ", "") == f'{{"n":{result.content[0].text}}}'

@@ -20,7 +20,7 @@ turns are compared by what they mean:
   back in another number or order, the way back is read, and the gist is what it says.
 - For each unit of the way back that is not the original, an *entry* holds its number, the digest
   of its gist, and the original items. A unit that comes back by itself has no entry.
-- On the way home, an entry is put where its unit stands now: at the old number, or moved as far as
+- On the way back, an entry is put where its unit stands now: at the old number, or moved as far as
   its neighbours have moved, or wherever else its gist stands alone. A short text ("OK.") may stand
   anywhere, so it needs the ids of its calls as they were, or a neighbour as before. An entry
   that finds no unit is left out, and reported as ``dropped capsule`` at the place of the changed

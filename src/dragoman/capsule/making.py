@@ -102,7 +102,7 @@ def make(
         raise Malformed("nested too deeply to be carried") from None
     if (
         losses and converted
-    ):  # what is restored makes up for these, so they are no losses on the way home
+    ):  # what is restored makes up for these, so they are no losses on the way back
         capsule["repaired"] = [[loss.kind, loss.what, loss.path] for loss in losses]
     if isinstance(heard, Request) and original.__class__ is dict:
         judged = Ledger(models=models)

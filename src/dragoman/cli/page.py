@@ -21,10 +21,10 @@ from ..views.portrait import (
     Note,
     Odd,
     Portrait,
+    ReasoningText,
     Refused,
     Reply,
     Thing,
-    Thought,
     Turn,
     Words,
     brief,
@@ -168,7 +168,7 @@ def item_html(item: Item) -> str:
             return words(item)
         case Refused():
             return f'<p class="text bad" dir="auto">refused: {block(item.text)}</p>\n'
-        case Thought():
+        case ReasoningText():
             return reasoning(item)
         case Thing():
             return thing(item)
@@ -192,7 +192,7 @@ def words(item: Words) -> str:
     return f'<div class="text" dir="auto">{text}</div>\n'
 
 
-def reasoning(item: Thought) -> str:
+def reasoning(item: ReasoningText) -> str:
     label = "reasoning summary" if item.summary else "reasoning"
     label += f" · {item.signature}" if item.signature else ""
     if not item.text:

@@ -16,10 +16,10 @@ from ..views.portrait import (
     Note,
     Odd,
     Portrait,
+    ReasoningText,
     Refused,
     Reply,
     Thing,
-    Thought,
     Turn,
     Words,
     brief,
@@ -161,7 +161,7 @@ def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
                 yield from words(item, brush)
         case Refused():
             yield from prefixed("refused ", "error title", written(item.text, "", brush.inside(8)))
-        case Thought():
+        case ReasoningText():
             yield from reasoning(item, brush)
         case Thing():
             yield from things(item, brush)
@@ -282,7 +282,7 @@ def prefixed(sign: str, style: str, lines: Iterable[Line]) -> Iterator[Line]:
         yield (blank, *line) if index else (Span(sign, style), *line)
 
 
-def reasoning(item: Thought, brush: Brush) -> Iterator[Line]:
+def reasoning(item: ReasoningText, brush: Brush) -> Iterator[Line]:
     inner = brush.inside(2)
     label = "reasoning summary" if item.summary else "reasoning"
     if item.signature:

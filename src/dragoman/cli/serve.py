@@ -168,6 +168,7 @@ def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = Fals
     except ModuleNotFoundError:
         raise MissingExtra("dragoman serve", "gateway") from None
     from ..gateway.app import Gateway
+    from ..gateway.listening import protocol
 
     bench: Any = None
     if ui:
@@ -189,6 +190,8 @@ def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = Fals
             server_header=False,
             date_header=False,
             proxy_headers=False,
+            http=protocol(config.limits),
+            ws_max_size=config.limits.body,
             timeout_graceful_shutdown=int(config.limits.shutdown),
             h11_max_incomplete_event_size=config.limits.headers,
         )

@@ -22,6 +22,7 @@ dialects for that; without a session they hold nothing, and passes begin at the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -188,16 +189,20 @@ class Pass:
         self.first: Any = None  # what else the pass depends on
         self.begun = 0  # how many losses there were
 
-    def begin(self, messages: Sequence[Message], first: Any, log: Ledger) -> Note | None:
-        """Where the pass may begin; the losses before that are in the ledger then."""
-        self.first, self.begun = first, len(log.losses)
-        for index in range(len(self.notes) - 1, -1, -1):
-            note: Note = self.notes[index]
+    def found(self, messages: Sequence[Message], first: Any) -> Note | None:
+        """Where the pass may begin."""
+        note: Note
+        for note in reversed(self.notes):
             if note.first == first and self.seeing.begins(messages, note.seen):
-                log.losses += note.losses
-                log.tool_names |= note.names
-                return self.notes[index]
+                return note
         return None
+
+    def begin(self, note: Note | None, first: Any, log: Ledger) -> None:
+        """The pass begins at a note; the losses before that are in the ledger then."""
+        self.first, self.begun = first, len(log.losses)
+        if note is not None:
+            log.losses += note.losses
+            log.tool_names |= note.names
 
     def known(self, messages: Sequence[Message]) -> int:
         """How many messages were noted, whatever else the pass depends on."""
@@ -345,7 +350,9 @@ class Going:
         if self.passed is None or self.note_at < 0:
             self.note_at = -1
             return 0, fresh
-        note = self.passed.begin(self.messages, facts_of(w), w.log)
+        first = facts_of(w)
+        note = self.passed.found(self.messages, first)
+        self.passed.begin(note, first, w.log)
         if note is None or len(note.seen) < skipped:
             return 0, fresh
         start = len(note.seen) - skipped
@@ -394,15 +401,19 @@ def values(names: Names) -> Any:
 def saved(w: Writing) -> Any:
     names = copied(w.ids), copied(w.names), w.unnamed
     counts = tuple(dict(getattr(w, name)) for name in w.counters)
-    return names, (set(w.called), dict(w.again), dict(w.times)), counts
+    return names, (dict(w.called), w.results, queues(w.again), dict(w.times)), counts
 
 
 def restore(w: Writing, kept: Any) -> None:
-    (ids, names, w.unnamed), (called, again, times), counts = kept
+    (ids, names, w.unnamed), (called, w.results, again, times), counts = kept
     w.ids, w.names = copied(ids), copied(names)
-    w.called, w.again, w.times = set(called), dict(again), dict(times)
+    w.called, w.again, w.times = dict(called), queues(again), dict(times)
     for name, value in zip(w.counters, counts, strict=True):
         setattr(w, name, dict(value))
+
+
+def queues(waiting: dict[str, deque[str]]) -> dict[str, deque[str]]:
+    return {name: deque(ids) for name, ids in waiting.items()}
 
 
 def copied(names: Names) -> Names:

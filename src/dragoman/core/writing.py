@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
@@ -142,8 +143,11 @@ class Writing:
         self.same = same  # the tree was read from this dialect: all is written again as it was
         self.reply = reply  # a reply for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
-        self.called: set[str] = set()  # ids of calls, where each may occur only once
-        self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
+        # Where each id of a call may occur only once: how many results had come before a call and
+        # where it stands, and of ids that occurred again those of the calls that still wait.
+        self.called: dict[str, tuple[int, str]] = {}
+        self.results = 0
+        self.again: dict[str, deque[str]] = {}
         self.times: dict[str, int] = {}  # and how often each did
 
     def address(self, vendor: str, model: str | None) -> Facts:
@@ -203,14 +207,28 @@ class Writing:
                 number += 1
                 given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
             self.times[original] = number  # the next one need not try these again
-            self.again[original] = given
+            self.repeat(original, given, call.at)
             self.log.renamed("tool_call.id", call.at, f"{original!r} is the id of an earlier call")
-        self.called.add(given)
+        self.called[given] = self.results, call.at
         return given
+
+    def repeat(self, original: str, given: str, at: str) -> None:
+        """Another call of an id. Those of one turn are replied in their order; one that waits while
+        another turn begins will not be replied.
+        """
+        waiting = self.again.setdefault(original, deque((original,)))
+        results, place = self.called[waiting[-1]]
+        if results != self.results or place.rpartition("/")[0] != at.rpartition("/")[0]:
+            waiting.clear()
+        waiting.append(given)
 
     def once(self, call_id: str, result: ToolResult) -> str:
         """The id of the call that a result replies, where that had been used before."""
-        given = self.again.get(call_id, call_id)
+        self.results += 1
+        waiting = self.again.get(call_id)
+        if waiting is None:
+            return call_id
+        given = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if given != call_id:
             self.log.renamed("tool_call.id", result.at, f"{call_id!r} is the id of an earlier call")
         return given
@@ -424,7 +442,7 @@ def is_plain(message: Message) -> bool:
 
 
 def is_plain_text(block: Block, same: bool = True) -> TypeGuard[Text]:
-    """Whether a block is a text and nothing more; away from home, spellings are nothing."""
+    """Whether a block is a text and nothing more; for another dialect, spellings do not count."""
     return (
         block.__class__ is Text
         and (block.extras is None or not (same or block.extras.fields or block.extras.signature))

@@ -11,7 +11,7 @@ after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -40,8 +40,9 @@ from ..model import (
 from ..streams.base import StreamReader, StreamWriter
 from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
 from ..streams.framing import Frame
+from ..streams.keyed import KeyedReader
 from ..streams.orders import OneByOne
-from ..streams.received import Received, remember
+from ..streams.received import remember
 from ..streams.splicing import MARKED, Splice, around, silent
 from ._errors import ClientErrors
 
@@ -187,17 +188,9 @@ class Exchanges(ClientErrors):
         return MessageWriter(self, log, same)
 
 
-class MessageReader(StreamReader):
+class MessageReader(KeyedReader):
     dialect: Exchanges
-
-    def __init__(self, dialect: Exchanges, whole: bool) -> None:
-        super().__init__(dialect, whole)
-        self.head: dict[str, Json] | None = None
-        self.message: dict[str, Json] = {}
-        self.received: dict[str, Received] = {}
-        self.calls: list[Json] = []
-        self.open: tuple[str, int] | None = None  # key of a text, and its block
-        self.count = 0
+    texts: ClassVar[dict[str, str]] = {"reasoning": "/reasoning", "content": "/message/content"}
 
     def read(self, frame: Frame) -> Sequence[Event]:
         events: list[Event] = []
@@ -242,34 +235,9 @@ class MessageReader(StreamReader):
         known = ("content", "tool_calls")
         self.message |= {k: v for k, v in doc.items() if k not in known or v in (None, [])}
 
-    def add(self, key: Literal["reasoning", "content"], text: str, events: list[Event]) -> None:
-        if self.open is None or self.open[0] != key:
-            late = self.calls or (key == "reasoning" and "content" in self.received)
-            if key in self.received or late:
-                why = (
-                    "reasoning, text and tool calls were interleaved in the stream; "
-                    "the document has one field for each"
-                )
-                self.notes.append(("stream.order", "/message", why))
-            self.shut(events)
-            at = "/reasoning" if key == "reasoning" else "/message/content"
-            block: Block = Reasoning(at=at) if key == "reasoning" else Text("", at=at)
-            self.open = (key, self.enter(block, events))
-            self.received.setdefault(key, Received(self.whole))
-        self.received[key].add(text)
+    def add(self, key: str, text: str, events: list[Event]) -> None:
+        super().add(key, text, events)
         self.sink = self.received[key].add
-        if text:
-            events.append(Delta(self.open[1], text))
-
-    def enter(self, block: Block, events: list[Event]) -> int:
-        events.append(Open(self.count, block))
-        self.count += 1
-        return self.count - 1
-
-    def shut(self, events: list[Event]) -> None:
-        if self.open is not None:
-            events.append(Close(self.open[1]))
-            self.open = None
 
     def call(self, doc: Json, events: list[Event]) -> None:
         at = f"/message/tool_calls/{len(self.calls)}"

@@ -58,7 +58,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 """The id of a session that nobody has named; the outer layer, which writes files, has another."""
 
 
-class Place(NamedTuple):
+class ActiveItem(NamedTuple):
     """An item, and where it stands."""
 
     number: int
@@ -232,9 +232,9 @@ class Codex(SessionFile, OpenAIResponses):
 # -- lines ------------------------------------------------------------------------------------
 
 
-def active_items(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
+def active_items(docs: list[Json]) -> tuple[list[ActiveItem], dict[int, str]]:
     """The items that are the conversation, and why others are not."""
-    places: list[Place] = []
+    places: list[ActiveItem] = []
     whys: dict[int, str] = {}
     for number, line in objects(docs):
         kind, payload = line.get("type"), line.get("payload")
@@ -242,7 +242,7 @@ def active_items(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
             continue
         at = f"/{number}/payload"
         if kind == "response_item":
-            places.append(Place(number, at, payload))
+            places.append(ActiveItem(number, at, payload))
         elif kind == "compacted":
             whys |= {place.number: "compacted: a summary stands for it" for place in places}
             places = replacement(number, at, payload)
@@ -262,18 +262,18 @@ def named(kind: Json) -> str:
     return f"an event {kind!r}" if kind.__class__ is str and len(kind) < 60 else "an event"
 
 
-def replacement(number: int, at: str, payload: Line) -> list[Place]:
+def replacement(number: int, at: str, payload: Line) -> list[ActiveItem]:
     """What stands for all that was compacted."""
     history = payload.get(HISTORY)
     if history.__class__ is list:
-        return [Place(number, f"{at}/{HISTORY}/{i}", doc) for i, doc in enumerate(history)]
+        return [ActiveItem(number, f"{at}/{HISTORY}/{i}", doc) for i, doc in enumerate(history)]
     summary = maybe_str(payload, "message", at)
     if not summary:
         return []
-    return [Place(number, f"{at}/message", {"role": "user", "content": summary})]
+    return [ActiveItem(number, f"{at}/message", {"role": "user", "content": summary})]
 
 
-def rolled_back(places: list[Place], turns: Json) -> int:
+def rolled_back(places: list[ActiveItem], turns: Json) -> int:
     """Which item is the first of the last so many turns of the user."""
     left = turns if turns.__class__ is int else 0
     at = len(places)

@@ -52,7 +52,7 @@ NO_PROJECT = "0" * 64
 CUSTOM = frozenset[str]()
 
 
-class Place(NamedTuple):
+class ActiveMessage(NamedTuple):
     """A message, the line that it stands in, and where."""
 
     number: int
@@ -216,12 +216,12 @@ def tree_messages(tree: Request | History, spoken: list[Message]) -> tuple[Messa
 # -- lines ------------------------------------------------------------------------------------
 
 
-def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
+def active_messages(docs: list[Json]) -> tuple[list[ActiveMessage], dict[int, str]]:
     """The messages as gemini-cli has them when it loads a file, and why others are not there.
 
     "messagesMap.set(id, record)": a message that is written again stays where it was.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, ActiveMessage] = {}
     whys: dict[int, str] = {}
     for number, line in objects(docs):
         named, change = line.get("id"), line.get("$set")
@@ -233,14 +233,14 @@ def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
         elif named.__class__ is str:
             if named in found:
                 whys[found[named].number] = "a later line has this message whole"
-            found[named] = Place(number, f"/{number}", line)
+            found[named] = ActiveMessage(number, f"/{number}", line)
         elif change.__class__ is dict and change.get("messages").__class__ is list:
             whys |= {place.number: "a later line sets all messages" for place in found.values()}
             found = listed(number, f"/{number}/$set/messages", change["messages"])
         elif "sessionId" in line and "projectHash" in line:
             if line.get("messages").__class__ is list:
                 found |= listed(number, f"/{number}/messages", line["messages"])
-    places: list[Place] = []
+    places: list[ActiveMessage] = []
     for place in found.values():
         if (why := why_not(place.doc)) is None:
             places.append(place)
@@ -250,9 +250,9 @@ def active_messages(docs: list[Json]) -> tuple[list[Place], dict[int, str]]:
     return places, {number: why for number, why in whys.items() if number not in active}
 
 
-def listed(number: int, at: str, docs: list[Json]) -> dict[str, Place]:
+def listed(number: int, at: str, docs: list[Json]) -> dict[str, ActiveMessage]:
     return {
-        doc["id"]: Place(number, f"{at}/{index}", doc)
+        doc["id"]: ActiveMessage(number, f"{at}/{index}", doc)
         for index, doc in objects(docs)
         if doc.get("id").__class__ is str
     }
@@ -315,7 +315,7 @@ def place_of(at: str) -> str:
 
 
 def read_message(
-    place: Place, called: dict[str, str], replied: set[str], out: list[Message]
+    place: ActiveMessage, called: dict[str, str], replied: set[str], out: list[Message]
 ) -> tuple[Line, bool]:
     """One message; what is left of it, and whether its results are not as their calls are."""
     doc, at = place.doc, place.at

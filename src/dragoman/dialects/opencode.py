@@ -391,7 +391,7 @@ def without(doc: Json, taken: Json) -> Json:
 # -- messages -----------------------------------------------------------------------------------
 
 
-class Entry(NamedTuple):
+class PartEntry(NamedTuple):
     """A part that is written: its place in the order, and itself."""
 
     place: tuple[int, int]
@@ -491,12 +491,12 @@ class Writer:
         tail = f"{self.count:014d}" if ids is None else ids("uuid").replace("-", "")[:14]
         return f"{prefix}_{number:012x}{tail}"
 
-    def entries_of(self, message: Message, own: Extras, info: Line) -> list[Entry]:
+    def entries_of(self, message: Message, own: Extras, info: Line) -> list[PartEntry]:
         """The parts of a message, those that are not sent among them, each in its place."""
         kept = own.fields.get("parts", {})
         rests = {f"parts/{token}" for token in kept} & set(own.inner)
         entries = [
-            Entry((int(token), 0), part)
+            PartEntry((int(token), 0), part)
             for token, part in kept.items()
             if f"parts/{token}" not in rests
         ]
@@ -510,19 +510,19 @@ class Writer:
                 continue
             if isinstance(block, Raw):
                 last = int(token) if token else last
-                entries.append(Entry((last, new), written))
+                entries.append(PartEntry((last, new), written))
             elif token and f"parts/{token}" in rests:
                 last = int(token)
                 state = kept[token].get("state")
                 if state.__class__ is dict and "status" in state and "state" in written:
                     written["state"] = rest_of(written["state"], "status", "raw")
-                entries.append(Entry((last, 0), merged(written, kept[token])))
+                entries.append(PartEntry((last, 0), merged(written, kept[token])))
             else:
                 new += 1
                 ids = {"id": self.id("prt"), "sessionID": info.get("sessionID", NOBODY)}
                 self.made = True
                 entries.append(
-                    Entry((last, new), {**written, **ids, "messageID": info.get("id", "")})
+                    PartEntry((last, new), {**written, **ids, "messageID": info.get("id", "")})
                 )
         return entries
 
@@ -629,7 +629,7 @@ class Writer:
         return {**out, **when}
 
 
-def place_of(entry: Entry) -> tuple[int, int]:
+def place_of(entry: PartEntry) -> tuple[int, int]:
     return entry.place
 
 

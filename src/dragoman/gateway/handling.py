@@ -165,8 +165,8 @@ class Handling:
         document = await self._convert(body, upstream, aim, model, stream)
         if (limit := upstream.limited()) is None and not stream:
             return await self._sent(document, upstream, aim, stream, last)
-        async with place(limit):
-            with self._alive(stream):
+        with self._alive(stream):
+            async with place(limit):
                 return await self._sent(document, upstream, aim, stream, last)
 
     async def _sent(

@@ -140,12 +140,13 @@ class Server:
         """A request: a document, or bytes that pass as they are."""
         row, stream = self._address.row, call.stream
         if body.__class__ is not bytes:
-            document = {**body, **self.settings.extra} if self.settings.extra else body
+            document = self._completed(body)
             if stream:
                 document = {**stream_fields(self.dialect), **document}
-            if self.settings.normalize:
-                document = with_types(document)
             body = encode(row.body(document, stream, self.dialect.model_key))
+        elif self.settings.extra or self.settings.normalize:
+            if (found := object_in(body)) is not None:
+                body = encode(self._completed(found))
         headers = self._stream_headers if stream else self._headers
         if self._passes and call.client.name == self.dialect.name:
             passed = {name: call.headers[name] for name in self._passes if name in call.headers}
@@ -159,6 +160,12 @@ class Server:
             if len(self._urls) < MOST_URLS:
                 self._urls[call.model, stream] = url
         return Message(url, body, headers, self._address.sign)
+
+    def _completed(self, document: dict[str, Json]) -> dict[str, Json]:
+        """A request with what every request to this server gets."""
+        if self.settings.extra:
+            document = {**document, **self.settings.extra}
+        return with_types(document) if self.settings.normalize else document
 
     def _forwarded(self, call: Ask, key: str) -> dict[str, str]:
         """The client's own key: as it was sent, where the upstream speaks the same dialect."""

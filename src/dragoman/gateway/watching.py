@@ -74,6 +74,8 @@ class Seen:
 
     def codes(self) -> dict[str, int]:
         """Losses by kind and code."""
+        if not self.losses:
+            return {}
         return dict(Counter(f"{loss.kind} {loss.what}" for loss in self.losses))
 
     def line(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
 def as_function(node: N, same: bool = False) -> N:
     """The function that stands for what is freeform; anything else as it is.
 
-    ``home``: the node was read from the target, which had such a function and gets it as it stood.
+    ``same``: the node was read from the target, which had such a function and gets it as it stood.
     """
     if node.kind != "custom":
         return node

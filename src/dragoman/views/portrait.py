@@ -62,7 +62,7 @@ class Refused(NamedTuple):
     text: str
 
 
-class Thought(NamedTuple):
+class ReasoningText(NamedTuple):
     """Reasoning. ``signature`` tells whether it is signed or encrypted, and by whom."""
 
     text: str
@@ -112,7 +112,7 @@ class Note(NamedTuple):
     minor: bool = False
 
 
-Item: TypeAlias = Words | Refused | Thought | Thing | Call | Reply | Odd | Note
+Item: TypeAlias = Words | Refused | ReasoningText | Thing | Call | Reply | Odd | Note
 
 
 class Turn(NamedTuple):
@@ -328,14 +328,14 @@ def remarks(block: Block) -> Iterator[Note]:
     yield from noted(block)
 
 
-def reasoning(block: Reasoning) -> Iterator[Thought]:
+def reasoning(block: Reasoning) -> Iterator[ReasoningText]:
     signature = signer(block.signature)
     if block.signature is not None and not any((*block.content, *block.summary)):
-        yield Thought("", signature=signature)
+        yield ReasoningText("", signature=signature)
     for index, text in enumerate(filter(None, block.content)):
-        yield Thought(text, signature="" if index else signature)
+        yield ReasoningText(text, signature="" if index else signature)
     for index, text in enumerate(filter(None, block.summary)):
-        yield Thought(text, True, signature="" if index or any(block.content) else signature)
+        yield ReasoningText(text, True, signature="" if index or any(block.content) else signature)
 
 
 def signer(signature: Signature | None) -> str:

@@ -24,8 +24,8 @@ import msgspec
 
 from ..core.reading import encode
 from ..errors import DragomanError
-from ..gateway.app import Gateway, Gone, path_of, whole
-from ..gateway.clients import Refused
+from ..gateway.app import Gateway, path_of, whole
+from ..gateway.clients import Gone, Refused
 from ..model import Json
 from . import converting, examples
 from .conversations import Conversations, Search

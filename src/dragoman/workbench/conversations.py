@@ -28,10 +28,10 @@ from ..views.portrait import (
     Note,
     Odd,
     Portrait,
+    ReasoningText,
     Refused,
     Reply,
     Thing,
-    Thought,
     Turn,
     Words,
     draw,
@@ -149,7 +149,7 @@ def row(turn: Turn, counts: dict[str, int] | None, names: dict[str, int]) -> lis
     size = sum(map(len, texts(turn)))
     called = [names.setdefault(call.name, len(names)) for call in calls(turn)]
     failed = sum(reply.failed for reply in replies(turn))
-    thought = any(isinstance(item, Thought) for item in turn.items)
+    thought = any(isinstance(item, ReasoningText) for item in turn.items)
     tokens = [counts.get(key, 0) for key in ("input", "cached", "output")] if counts else None
     return [turn.role, size, called, failed, int(thought), tokens]
 
@@ -179,7 +179,7 @@ def texts_of(item: Any) -> Iterator[str]:
     match item:
         case Words():
             yield "".join(text for text, _ in item.pieces)
-        case Refused() | Thought():
+        case Refused() | ReasoningText():
             yield item.text
         case Note():
             if not item.minor:
@@ -234,7 +234,7 @@ def seen(item: Any, short: Any) -> Json:
             return {"is": "text", "pieces": pieces}
         case Refused():
             return {"is": "refusal", "text": short(item.text)}
-        case Thought():
+        case ReasoningText():
             kind = "summary" if item.summary else "reasoning"
             text = short(item.text)
             return {"is": "reasoning", "kind": kind, "text": text, "signed": item.signature}

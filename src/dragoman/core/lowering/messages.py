@@ -260,13 +260,12 @@ class Messages:
             self.plain = not self.tools.spaces and not has_namespace(messages)
             return [], 0, -1
         first = self.model, frozenset(self.tools.custom), self.tools.search
-        noted = len(log.losses)
-        note = passed.begin(messages, first, log)
+        note = passed.found(messages, first)
         start, stop = 0 if note is None else len(note.seen), passed.seeing.stop(messages)
         self.plain = not has_namespace(messages[start:])
         if not self.plain:
-            del log.losses[noted:]
             return [], 0, -1
+        passed.begin(note, first, log)
         return [] if note is None else note.state[:], start, stop if stop > start else -1
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:

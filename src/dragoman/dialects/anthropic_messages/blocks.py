@@ -432,6 +432,8 @@ def write_result(d: AnthropicMessages, result: ToolResult, w: Writing) -> Json:
         call_id = w.result_id(result)
     if w.again:
         call_id = w.once(call_id, result)
+    else:
+        w.results += 1
     if (
         len(content) == 1
         and (extras is None or d.is_mute(extras))

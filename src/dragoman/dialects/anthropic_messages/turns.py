@@ -311,7 +311,7 @@ def write_usual_turn(
         if call_id is None or call_id in w.called or not w.ids.stays(call_id):
             call_id = w.call_once(call)
         else:
-            w.called.add(call_id)
+            w.called[call_id] = w.results, call.at
         if name not in w.names.staying:
             name = w.tool_name(name, call.at)
         out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})

@@ -256,7 +256,7 @@ def read_citation(d: LangChain, doc: Json, at: str) -> Citation | None:
                if extra.get(k).__class__ is str}  # fmt: skip
     inner |= {*strings, *(("document_index",) if document is not None else ())}
     url, title = maybe_str(doc, "url", at), maybe_str(doc, "title", at)
-    sealed = strings.get("encrypted_index")
+    encrypted = strings.get("encrypted_index")
     kind = "url" if url is not None else "file" if "file_id" in strings else "document"
     return Citation(
         kind,  # type: ignore[arg-type]
@@ -268,7 +268,7 @@ def read_citation(d: LangChain, doc: Json, at: str) -> Citation | None:
         place,
         strings.get("file_id"),
         strings.get("filename"),
-        None if sealed is None else Signature(sealed, "anthropic", "encrypted"),
+        None if encrypted is None else Signature(encrypted, "anthropic", "encrypted"),
         at=at,
         extras=d.keep(doc, taken, partly={"extras": inner} if inner else {}),
     )

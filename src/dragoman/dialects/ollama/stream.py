@@ -12,12 +12,11 @@ from msgspec.structs import replace
 
 from ...core.reading import as_dict, encode, maybe_list, maybe_str
 from ...ledger import Ledger
-from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...streams.base import StreamReader
+from ...model import Json, Reasoning, Response, Text, ToolCall
 from ...streams.events import Begin, Close, Delta, End, Event, Open
 from ...streams.framing import Frame
+from ...streams.keyed import KeyedReader
 from ...streams.orders import InTurns
-from ...streams.received import Received
 from ...streams.splicing import MARKED, Splice, around, silent
 from . import messages, response
 from .messages import OllamaWriting
@@ -26,26 +25,21 @@ if TYPE_CHECKING:
     from . import Ollama
 
 
-TEXTS = ("thinking", "content")
+TEXTS = {"thinking": "/message/thinking", "content": "/message/content"}
 FIRST = ("model", "created_at")  # of these the first holds, of others the last
 PLACES = {Text: "content", Reasoning: "thinking", ToolCall: "calls"}
 SILENT = ("", None, "1970-01-01T00:00:00Z")  # nobody knew it yet
 
 
-class OllamaReader(StreamReader):
+class OllamaReader(KeyedReader):
     dialect: Ollama
+    texts = TEXTS
     varying: ClassVar[Mapping[str, Any]] = {"created_at": str}
 
     def __init__(self, dialect: Ollama, whole: bool) -> None:
         super().__init__(dialect, whole)
-        self.head: dict[str, Json] | None = None
-        self.message: dict[str, Json] = {}
-        self.received: dict[str, Received] = {}
-        self.calls: list[Json] = []
         self.images: list[Json] = []
         self.probable: list[Json] = []
-        self.open: tuple[str, int] | None = None  # key of a text, and its block
-        self.count = 0
 
     def read(self, frame: Frame) -> Sequence[Event]:
         doc = self.parse(frame)
@@ -88,36 +82,6 @@ class OllamaReader(StreamReader):
         assert self.head is not None
         known = all(self.head.get(key) not in SILENT for key in FIRST)
         return known and doc.get("done") is not True and "logprobs" not in doc
-
-    def add(self, key: str, text: str, events: list[Event]) -> None:
-        if self.open is None or self.open[0] != key:
-            if (
-                key in self.received
-                or self.calls
-                or (key == "thinking" and "content" in self.received)
-            ):
-                why = (
-                    "reasoning, text and tool calls were interleaved in the stream; "
-                    "the document has one field for each"
-                )
-                self.notes.append(("stream.order", "/message", why))
-            self.shut(events)
-            at = f"/message/{key}"
-            block: Block = Reasoning(at=at) if key == "thinking" else Text("", at=at)
-            self.open = (key, self.enter(block, events))
-            self.received.setdefault(key, Received(self.whole))
-        self.received[key].add(text)
-        events.append(Delta(self.open[1], text))
-
-    def enter(self, block: Block, events: list[Event]) -> int:
-        events.append(Open(self.count, block))
-        self.count += 1
-        return self.count - 1
-
-    def shut(self, events: list[Event]) -> None:
-        if self.open is not None:
-            events.append(Close(self.open[1]))
-            self.open = None
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:
         number = len(self.calls)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 THOUGHT = "reasoning_details"
 
 
-class Entry:
+class Detail:
     """An entry of the list while it arrives."""
 
     def __init__(self, doc: dict[str, Json], whole: bool) -> None:
@@ -87,7 +87,7 @@ class OpenRouterReader(ChatReader):
 
     def __init__(self, dialect: OpenRouter, whole: bool) -> None:
         super().__init__(dialect, whole)
-        self.entries: dict[int, list[Entry]] = {}
+        self.entries: dict[int, list[Detail]] = {}
         self.run: dict[int, int] = {}  # summaries in the reasoning that is open
         self.named: dict[int, Json] = {}  # the id that it began with
         self.signatures: dict[int, list[dict[str, Json]]] = {}  # whose call has not come yet
@@ -113,11 +113,11 @@ class OpenRouterReader(ChatReader):
     ) -> None:
         entries = self.entries.setdefault(speaker.number, [])
         if is_signature(doc):
-            self.read_signature(speaker, Entry(doc, self.whole), doc, at)
+            self.read_signature(speaker, Detail(doc, self.whole), doc, at)
             return
         going_on = bool(entries) and entries[-1].goes_on(doc)
         if not going_on:
-            entries.append(Entry(doc, self.whole))
+            entries.append(Detail(doc, self.whole))
         entry = entries[-1]
         text = entry.add(doc, at)
         if going_on and THOUGHT in speaker.open:
@@ -134,7 +134,9 @@ class OpenRouterReader(ChatReader):
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
 
-    def read_signature(self, speaker: Speaker, entry: Entry, doc: dict[str, Json], at: str) -> None:
+    def read_signature(
+        self, speaker: Speaker, entry: Detail, doc: dict[str, Json], at: str
+    ) -> None:
         """It comes before the call that it signs, or after the text."""
         entry.add(doc, at)
         self.entries[speaker.number].append(entry)
@@ -168,7 +170,7 @@ class OpenRouterReader(ChatReader):
                 events += [Signed(index, block.signature), Close(speaker.open.pop(THOUGHT))]
                 self.out_of_order(speaker)
 
-    def begin_reasoning(self, speaker: Speaker, entry: Entry, events: list[Event]) -> int:
+    def begin_reasoning(self, speaker: Speaker, entry: Detail, events: list[Event]) -> int:
         """Another reasoning block, or more of the summaries of one."""
         opened, run = speaker.open.get(THOUGHT), self.run.get(speaker.number, -1)
         plain = is_summary(entry.doc)
@@ -199,7 +201,7 @@ class OpenRouterReader(ChatReader):
         return choice
 
 
-class Thought:
+class WrittenReasoning:
     """Reasoning while it is written."""
 
     def __init__(self, number: int, block: Reasoning) -> None:
@@ -215,7 +217,7 @@ class OpenRouterWriter(ChatWriter):
 
     def __init__(self, dialect: OpenRouter, log: Ledger, same: bool) -> None:
         super().__init__(dialect, log, same)
-        self.reasoning: dict[int, Thought] = {}
+        self.reasoning: dict[int, WrittenReasoning] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
         self.signatures: set[str] = set()  # signatures that have been written
         self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
@@ -227,7 +229,7 @@ class OpenRouterWriter(ChatWriter):
             _, begun = self.voice(number)
             if self.must_wait(event, (number, THOUGHT)):
                 return begun
-            self.reasoning[event.index] = Thought(number, block)
+            self.reasoning[event.index] = WrittenReasoning(number, block)
             if (
                 block.signature is not None and block.signature.kind == "encrypted"
             ):  # it comes whole
@@ -307,7 +309,7 @@ class OpenRouterWriter(ChatWriter):
         word = WORD[SUMMARY if event.place == "summary" else TEXT]
         return around(self.say(reasoning.number, {**reasoning.doc, word: MARKED}, MARKED))
 
-    def begin_entry(self, reasoning: Thought, kind: str) -> None:
+    def begin_entry(self, reasoning: WrittenReasoning, kind: str) -> None:
         count = self.counts.get(reasoning.number, 0)
         self.counts[reasoning.number] = count + 1
         form = format_of(self.dialect, reasoning.block, None)

@@ -25,7 +25,8 @@ def sniff(d: OtelGenAI, doc: Json) -> Iterator[Verdict]:
     e = Evidence("messages")
     for message in objects(doc):
         parts = message.get("parts")
-        if message.get("role") not in ROLES or parts.__class__ is not list:
+        role = message.get("role")
+        if role.__class__ is not str or role not in ROLES or parts.__class__ is not list:
             e.speaks_against("a message of another form", 0.95)
             return
         for part in objects(parts):

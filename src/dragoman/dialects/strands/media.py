@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.capabilities import Form
 from ...core.media import ENDINGS, endings_of, standard
+from ...core.reading import only
 from ...core.writing import Writing
 from ...model import Json, Media, MediaKind, Source
 
@@ -26,6 +27,7 @@ USUAL = {
 }
 SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
 MARK = "__bytes_encoded__"
+BYTES = only(MARK, "data")
 STORE = "bedrock"
 """Whose models read a file in S3."""
 
@@ -47,7 +49,7 @@ def form_of(kind: str) -> Form:
 
 def read_bytes(value: Json) -> str | None:
     """Bytes as a session stores them, or as base64 alone."""
-    if value.__class__ is dict and value.get(MARK) is True and len(value) == 2:
+    if value.__class__ is dict and value.get(MARK) is True and BYTES(value):
         value = value.get("data")
     return standard(value) if value.__class__ is str else None
 

@@ -24,6 +24,7 @@ PROMPT = "system_prompt"
 STORED = "stored"
 """The spelling of a message that stands in the envelope of a session."""
 EDITED = "redact_message"
+LATE = "`system` role written as `user`: strands has system text before the first message only"
 
 
 def read_messages(d: Strands, doc: Json) -> History:
@@ -44,11 +45,8 @@ def read_messages(d: Strands, doc: Json) -> History:
 
 def write_messages(d: Strands, tree: History, log: Ledger) -> Json:
     w = Writing(log, _stored.FREE, NAMES, d.is_same(tree.dialect))
-    leading = 0
-    while leading < len(tree.messages) and tree.messages[leading].role == "system":
-        leading += 1
-    prompt = write_prompt(d, tree.messages[:leading], w)
-    turns = write_history(d, tree.messages[leading:], w)
+    prompt = write_prompt(d, [m for m in tree.messages if m.role == "system"], w)
+    turns = write_history(d, [m for m in tree.messages if m.role != "system"], w)
     same = tree.extras is not None and d.is_same(tree.extras.dialect)
     if prompt is None and not same:
         d.lose(tree.extras, tree.at, log)
@@ -125,7 +123,9 @@ def write_history(d: Strands, messages: Sequence[Message], w: Writing) -> list[J
             content_of(out[-1]).extend(content)
             d.lose(extras, message.at, w.log)
         else:
-            role = "user" if message.role == "tool" else message.role
+            role = "assistant" if message.role == "assistant" else "user"
+            if message.role == "system":  # of a history that was edited; others are lowered
+                w.log.approximated("message.role", message.at, LATE)
             doc: dict[str, Json] = {"role": role, "content": content}
             key = d.spelling(message).get(STORED)
             if key is not None:

@@ -22,7 +22,7 @@ ROUNDS = 5
 
 
 class Pass(Struct, frozen=True):
-    """One kind of repair. ``mends`` are the rules of ``check`` that it repairs."""
+    """One kind of repair. ``repairs`` are the rules of ``check`` that it repairs."""
 
     run: Run
     does: str

@@ -1,0 +1,76 @@
+"""What the server listens with: headers have a limit while they arrive, and a time.
+
+uvicorn's parser takes headers of any size before the application hears of a request, and waits for
+them as long as a client likes; no key is asked for by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from .config import Limits
+
+TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+
+def protocol(limits: Limits) -> Any:
+    """The protocol class for uvicorn; ``auto`` where httptools is not there (h11 has limits)."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ModuleNotFoundError:
+        return "auto"
+
+    class Bounded(HttpToolsProtocol):
+        """Bytes are counted from the second piece of unfinished headers on, so that a request that
+        comes in one piece costs nothing.
+        """
+
+        _unfinished = False
+        _size = 0
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self._unfinished:
+                self._size += len(data)
+                if self._size > limits.headers:
+                    self.transport.write(TOO_LARGE)
+                    self.transport.close()
+                    return
+            super().data_received(data)
+            if self._unfinished and self._timer is None:
+                self._wait()
+
+        def on_message_begin(self) -> None:
+            self._unfinished, self._size = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._unfinished = False
+            self._stop()
+            super().on_headers_complete()
+
+        def _wait(self) -> None:
+            self._timer = self.loop.call_later(limits.body_timeout, self._late)
+
+        def _late(self) -> None:
+            self._timer = None
+            self.transport.close()
+
+        def _stop(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Bounded
