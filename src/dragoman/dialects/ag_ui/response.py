@@ -193,7 +193,8 @@ def read_blocks(d: AgUI, docs: list[Json], at: str) -> list[Block]:
 def read_message(d: AgUI, doc: dict[str, Json], index: int, after: bool, at: str) -> list[Block]:
     """The blocks of a message; ``after``: after another one of the assistant."""
     role = need_str(doc, "role", at)
-    taken = {"role", "id"} if doc.get("id") == made_id(index) else {"role"}
+    name = maybe_str(doc, "id", at)
+    taken = {"role", "id"} if name == made_id(index) else {"role"}
     if role == "reasoning":
         return [messages.read_reasoning(d, doc, taken, at)]
     if role != "assistant":  # of a tool that the agent ran, or for the eyes of the user

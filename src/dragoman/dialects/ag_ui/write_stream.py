@@ -19,7 +19,7 @@ from ...streams.orders import FunctionsOnly, OneByOne
 from ...streams.splicing import MARKED, Splice, around
 from . import messages, response
 from .messages import NOBODY, SEALED, WHOLE, made_id
-from .response import KEY
+from .response import KEY, PENDING
 
 if TYPE_CHECKING:
     from . import AgUI
@@ -47,6 +47,7 @@ class AgWriter(FunctionsOnly, OneByOne):
             self.wrap_freeform()
         self.w = messages.writing(dialect, self.aside, dialect.name if same else None)
         self.run: dict[str, Json] = {}
+        self.calls: dict[str, None] = {}  # their ids, in the order in which they were written
         self.count = 0  # messages so far
         self.parent: str | None = None  # the message that calls belong to
         self.about: dict[str, Json] = {}  # what tells which message or call it is
@@ -99,6 +100,7 @@ class AgWriter(FunctionsOnly, OneByOne):
         name = doc.pop("function")["name"]
         doc.pop("type")
         self.about = {"toolCallId": doc.pop("id")}
+        self.calls[self.about["toolCallId"]] = None
         self.sealed, self.started = doc.pop(SEALED, None), True
         first = {**self.about, "toolCallName": name, "parentMessageId": self.parent}
         out = event("TOOL_CALL_START", {**first, **beside(doc)})
@@ -223,6 +225,9 @@ class AgWriter(FunctionsOnly, OneByOne):
     def end(self, doc: Json) -> bytes:
         rest = {key: value for key, value in doc.items() if key not in (*FIRST, KEY)}
         run = {key: doc[key] for key in ("threadId", "runId") if key in doc}
+        outcome = rest.get("outcome")
+        if not self.same and outcome and PENDING in outcome:
+            rest["outcome"] = {**outcome, PENDING: list(self.calls)}
         return event("RUN_FINISHED", {**run, **rest})
 
     def fail(self, doc: Json) -> bytes:
