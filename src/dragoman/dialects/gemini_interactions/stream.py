@@ -362,7 +362,9 @@ class InteractionsReader(ClaudeReader):
         events: list[Event] = []
         if not str(step.received) and step.doc.get("arguments"):  # they came whole
             events.append(Delta(step.block, compact(step.doc["arguments"])))
+        given = step.doc.get("arguments")
         step.doc |= self.so_far(step)
+        self.supersede(given, step.doc["arguments"], f"{step.at}/arguments")
         if not self.whole and "arguments" not in step.doc["arguments"]:
             step.doc["arguments"] = {}
         return (*events, Close(step.block))
