@@ -48,6 +48,7 @@ DELTA_KEYS = {
     "text_annotation_delta": Keys("type", "annotations"),
 }
 PICTURED = "a summary of reasoning has more than text; the response keeps it unchanged"
+CITED_LATE = "a citation arrived after the end of its text"
 
 
 class Piece(Struct, forbid_unknown_fields=True):
@@ -194,7 +195,9 @@ class InteractionsReader(ClaudeReader):
                     continue
                 part["annotations"] = [*told, *new]
                 found = contents.read_text(self.dialect, {**given, **part}, at).citations
-                events += [Cite(self.texts[at], cite) for cite in found[len(told) :]]
+                late = found[len(told) :]
+                events += [Cite(self.texts[at], cite) for cite in late]
+                self.notes += [("stream.order", cite.at, CITED_LATE) for cite in late]
         return events
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
