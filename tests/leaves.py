@@ -76,7 +76,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "top_logprobs logprobs",
         "name toolName tool_name function filename title display_name displayName functionName",
         "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID response_id "
-        "responseId",
+        "responseId runId",
         "model modelId model_id modelVersion model_name",
         "is_error isError status error outcome",
         "strict strict_tools",
@@ -440,7 +440,7 @@ COVERS: dict[str, frozenset[str]] = {
         "stop.sequence": "stop_sequence stop_reason",
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
-        "response.id": "id responseId response_id response",
+        "response.id": "id responseId response_id response runId",
         "response.model": "model modelVersion modelId model_id model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
@@ -1062,7 +1062,9 @@ APART = {
     "passage": words("cache_control"),
 }
 # Where a response says what was written, when all of it is lost.
-SAID = words("output choices candidates content message response steps text messages parts")
+SAID = words(
+    "output choices candidates content message response steps text messages newMessages parts"
+)
 ANSWERED = frozenset({"id", "model", "output", "usage", "status", "error", "created_at", "content"})
 
 
@@ -1131,6 +1133,8 @@ def is_silent(leaf: Leaf) -> bool:
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message
+    if leaf.key == "pendingToolCallIds":
+        return True  # AG-UI names the calls again that have no results
     if leaf.key == "message_id" and isinstance(leaf.value, int):
         return True  # Strands counts them
     if leaf.key == "id" and re.fullmatch(r"msg-\d+", str(leaf.value)):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import random
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -187,14 +187,35 @@ def strange_streams(
 ) -> Iterator[tuple[str, Stranger, bytes]]:
     """Streams with a strange key in one event: which event it is, what it became, and the bytes."""
     for number, (name, data) in enumerate(frames):
-        try:
-            event = json.loads(data)
-        except ValueError:
-            continue  # [DONE]
-        kind = f"{name or (event.get('type') if isinstance(event, dict) else '')}"
-        for stranger in strangers(event, seen, (kind,)):
+        before, after = frames[:number], frames[number + 1 :]
+        for kind, stranger in strange_events(name, data, seen):
             frame = (name, json.dumps(stranger.document).encode())
-            yield kind, stranger, written([*frames[:number], frame, *frames[number + 1 :]], dialect)
+            yield kind, stranger, written([*before, frame, *after], dialect)
+        if is_packed(dialect):
+            for kind, stranger in strange_events(name, unpacked(data), seen):
+                event = b64encode(json.dumps(stranger.document).encode()).decode()
+                frame = (name, json.dumps(json.loads(data) | {"bytes": event}).encode())
+                yield kind, stranger, written([*before, frame, *after], dialect)
+
+
+def strange_events(name: str | None, data: bytes, seen: set[Any]) -> Iterator[tuple[str, Stranger]]:
+    try:
+        event = json.loads(data)
+    except ValueError:
+        return  # [DONE]
+    kind = f"{name or (event.get('type') if isinstance(event, dict) else '')}"
+    for stranger in strangers(event, seen, (kind,)):
+        yield kind, stranger
+
+
+def is_packed(dialect: str) -> bool:
+    """Whether its frames hold the events of another vendor in base64, as Amazon's do."""
+    return ("bytes", None) in dialects.get(dialect).stream_signs
+
+
+def unpacked(data: bytes) -> bytes:
+    """The event that a frame holds, if it holds one."""
+    return b64decode(json.loads(data).get("bytes") or "")
 
 
 def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> str | None:
@@ -223,11 +244,10 @@ def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> s
 
 
 def plain(data: bytes, dialect: str) -> bytes:
-    """The bytes of a stream; Amazon's frames hold the events of another vendor in base64."""
-    if ("bytes", None) not in dialects.get(dialect).stream_signs:
+    """The bytes of a stream, and what its frames hold."""
+    if not is_packed(dialect):
         return data
-    inner = (json.loads(frame).get("bytes") for _, frame in frames_of(data, dialect))
-    return data + b"".join(b64decode(event) for event in inner if event is not None)
+    return data + b"".join(unpacked(frame) for _, frame in frames_of(data, dialect))
 
 
 ABOUT_A_KEY = (" of the event ", "which one event has")

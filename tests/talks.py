@@ -80,6 +80,7 @@ RESPONSES = b'"type":"response.completed"'
 LAST: dict[str, bytes] = {
     **dict.fromkeys(families.CHAT, CHAT),
     **dict.fromkeys(families.RESPONSES, RESPONSES),
+    "ag-ui": b'"type":"RUN_FINISHED"',
     "anthropic-bedrock": b64encode(b'{"type":"message_stop"}'),
     "anthropic-messages": b'"type":"message_stop"',
     "anthropic-vertex": b'"type":"message_stop"',

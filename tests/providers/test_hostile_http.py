@@ -123,8 +123,11 @@ def secret_in(error: BaseException | None) -> bool:
 
 UNSURE = "unsure"
 """What came cannot be told from a good response."""
-UNMARKED = ("gemini",)
-"""APIs whose streams have no last event: they end where the body ends."""
+UNMARKED = ("gemini", "watsonx")
+"""APIs whose streams have no last event: they end where the body ends.
+
+Gemini counts in every event, watsonx behind the reason, and neither says ``[DONE]``.
+"""
 
 
 def faults(outcome: Outcome, expected: str | int, way: str) -> Iterator[str]:

@@ -34,8 +34,10 @@ def test_there_are_callers_enough() -> None:
     speaking = {name for name in apis if has(name, "messages")}
     # What a program keeps, and what a model learns from: nobody asks with it, and nobody answers.
     stored = {"goose", "langchain", "langchain-dumpd", "llamaindex", "opencode", "pydantic-ai"}
+    stored |= {"google-adk", "openai-agents", "otel-genai", "semantic-kernel", "strands"}
     stored |= {"vercel-ui"}
     learned = {"functiongemma-teaching", "openai-finetune", "sharegpt", "trl", "trl-completion"}
+    learned |= {"chatml", "mistral-finetune"}
     assert speaking - set(CALLERS) == stored | learned
     prompts = {"functiongemma", "functiongemma-nobos"}
     assert set(CALLERS) - set(STREAMING) == prompts | {"mcp"}  # a result comes whole

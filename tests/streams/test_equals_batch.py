@@ -324,8 +324,8 @@ NONE = "there are none of these here"
 # OpenRouter signs and cites as its upstreams do.
 CHATS = tuple(name for name in families.CHAT if name != "openrouter")
 UNCITED = (
-    "copilot-responses", "icontent", "icontent-design", "ollama", "vercel-core", "vercel-model",
-    "vercel-model-v5", "vercel-model-v6", "xzatoma",
+    "ag-ui", "copilot-responses", "icontent", "icontent-design", "ollama", "vercel-core",
+    "vercel-model", "vercel-model-v5", "vercel-model-v6", "xzatoma",
 )  # fmt: skip
 UNSIGNED = (*CHATS, "cohere", "copilot-responses", "icontent-design", "ollama", "xzatoma")
 QUIET: dict[tuple[str, str], str] = {
@@ -333,6 +333,7 @@ QUIET: dict[tuple[str, str], str] = {
     ("reasoning", "openai-chat"): NONE,
     ("reasoning", "icontent-design"): NONE,
     ("reasoning", "perplexity"): NONE,
+    ("signatures", "ag-ui"): OWN,
     ("signatures", "copilot"): OWN,
     ("signatures", "gemini-interactions"): "Gemini signs calls and texts, not reasoning alone",
     ("signatures", "mistral"): OWN,

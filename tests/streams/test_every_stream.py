@@ -73,8 +73,8 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
 
 THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design", "perplexity")
 """Where there is no place for reasoning."""
-NAMED_LAST = ("copilot-responses",)
-"""Where the last event alone has a place for model, id and date."""
+NAMED_LAST = ("ag-ui", "copilot-responses")
+"""Where the last event alone has a place for the model, or for model, id and date."""
 WHOLE = ("gemini", "ollama", "mistral", "icontent", "icontent-design", "xzatoma")
 """Where a call cannot be expressed before it is whole: its arguments are an object, mostly."""
 

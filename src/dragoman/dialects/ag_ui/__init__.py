@@ -3,12 +3,13 @@
 What it does differently from its neighbours: reasoning is a message of its own before that of the
 assistant; a failed result has the text of its error beside its content; what a provider signed is
 opaque, and nothing tells whose it is; activities are messages for the user's eyes alone. What a
-front end sends to run an agent (``RunAgentInput``) is a request without a model and settings.
+front end sends to run an agent (``RunAgentInput``) is a request without a model and settings. What
+comes back are events; what they amount to are the messages of the run, and what it tells of itself.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -16,8 +17,12 @@ from ...core import capabilities as cap
 from ...core.fields import Fields
 from ...dialect import Dialect
 from ...model import Hosted, Reasoning, ToolCall
-from . import messages, request
+from . import messages, request, response
 from . import sniff as signs
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streams.base import StreamReader, StreamWriter
 
 FILES = cap.Form(sources=cap.POINTED, typed=True, verified=True, any_data=False, any_file=True)
 
@@ -33,7 +38,7 @@ class AgUI(Dialect):
         freeform="wrapped",
         strict=False,
         choices=cap.NO_CHOICE,
-        names=cap.EVERYWHERE,
+        names=cap.HISTORY,
         item_ids=cap.NOWHERE,
         refusals=cap.NOWHERE,
         passages=cap.NOWHERE,
@@ -58,7 +63,15 @@ class AgUI(Dialect):
             "user": cap.RESULTS_APART["user"] | {Reasoning, ToolCall, Hosted},
         },
         result_names=False,
+        candidates=1,
+        lacks=(cap.RARE - {"response.echo"})
+        | {"response.created", "error.param", "error.request_id"},
     )
+    stream_signs = (("type", "RUN_STARTED"), ("type", "TEXT_MESSAGE_START"))
+    keep_alive: ClassVar[bytes] = b": keep-alive\n\n"
+    takes_comments = True
+    stops = response.STOPS
+    counts = response.COUNTS
     fields = Fields(keys=("messages", "tools"))
 
     sniff = signs.sniff
@@ -68,6 +81,21 @@ class AgUI(Dialect):
     write_messages = messages.write_messages
     read_tools = request.read_tools
     write_tools = request.write_tools
+    read_response = response.read_response
+    write_response = response.write_response
+    echo = response.echo
+    read_error = response.read_error
+    write_error = response.write_error
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .read_stream import AgReader
+
+        return AgReader(self, whole)
+
+    def write_stream(self, log: Ledger, same: bool) -> StreamWriter:
+        from .write_stream import AgWriter
+
+        return AgWriter(self, log, same)
 
 
 DIALECT = AgUI()

@@ -222,11 +222,12 @@ def write_reasoning(d: AgUI, block: Reasoning, made: str, w: Writing) -> Json:
     return d.emit(out, block, w.log)
 
 
-def write_call(d: AgUI, call: ToolCall, w: Writing) -> Json:
+def write_call(d: AgUI, call: ToolCall, w: Writing, given: str | None = None) -> dict[str, Json]:
+    """A call; ``given`` is its id, where ids are given otherwise than in a history."""
     call = freeform.as_function(call, w.same)
     name = w.tool_name(call.name, call.at)
     text = call.arguments if w.same or call.arguments.strip() else "{}"
-    out = {"id": w.call_id(call), "type": "function"}
+    out: dict[str, Json] = {"id": given or w.call_id(call), "type": "function"}
     return d.emit(out | {"function": {"name": name, "arguments": text}}, call, w.log)
 
 

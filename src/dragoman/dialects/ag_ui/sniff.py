@@ -17,6 +17,8 @@ ASKED = {"threadId": 0.7, "runId": 0.8, "forwardedProps": 0.9, "parentRunId": 0.
 
 
 def sniff(d: AgUI, doc: Json) -> Iterator[Verdict]:
+    if doc.__class__ is dict:
+        yield from answers(doc)
     messages = doc.get("messages") if doc.__class__ is dict else doc
     if not is_list_of_objects(messages):
         return
@@ -29,6 +31,18 @@ def sniff(d: AgUI, doc: Json) -> Iterator[Verdict]:
     for message in objects(messages):
         weigh(e, message)
     if e.signs:
+        yield e.verdict()
+
+
+def answers(doc: dict[str, Json]) -> Iterator[Verdict]:
+    """What a run gave, or the error that ended it."""
+    if doc.get("newMessages").__class__ is list:
+        e = Evidence("response")
+        e.speaks_for("'newMessages' of a run", 0.95)
+        yield e.verdict()
+    elif doc.get("type") == "RUN_ERROR" and doc.get("message").__class__ is str:
+        e = Evidence("error")
+        e.speaks_for("the event 'RUN_ERROR'", 0.98)
         yield e.verdict()
 
 

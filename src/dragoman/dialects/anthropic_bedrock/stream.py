@@ -15,10 +15,12 @@ from ...model import Json
 from ...streams.events import Delta, Event
 from ...streams.framing import Frame
 from ...streams.framing.eventstream import write_error, write_frame
+from ...streams.received import Keys
 from ...streams.splicing import Splice
 from ..anthropic_messages.stream import AnthropicReader, AnthropicWriter
 
 CHUNK = "chunk"
+CHUNK_KEYS = Keys("bytes", "p")
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html
 EXCEPTIONS = {
     "throttlingException": "rate_limit_error",
@@ -43,6 +45,7 @@ class InvokedReader(AnthropicReader):
             name, doc = key, as_dict(doc[key], f"/{key}")  # parsed: its name is a key
         data = doc.get("bytes")
         if data.__class__ is str:
+            self.look(CHUNK, doc, keys=CHUNK_KEYS, at="")
             try:
                 return "", b64decode(data, validate=True)
             except (Error, ValueError):

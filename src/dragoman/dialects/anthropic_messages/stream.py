@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.reading import UNREADABLE, compact, encode, maybe_dict, maybe_list, need_dict
+from ...core.reading import UNREADABLE, compact, encode, escape, maybe_dict, maybe_list, need_dict
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import Block, Citation, Hosted, Json, Raw, Reasoning, Response, Text, ToolCall
@@ -239,6 +239,8 @@ class AnthropicReader(ClaudeReader):
                 before = block.get(key)
                 grows = isinstance(before, str) and isinstance(value, str)
                 block[key] = before + value if grows else value
+                if not opened.late:
+                    self.late[f"/content/{index}/{escape(key)}"] = None
         return ()
 
     def stop(self, doc: dict[str, Json]) -> Sequence[Event]:
