@@ -111,3 +111,20 @@ def test_check_knows_what_is_skipped(turns: list[str], rule: list[str]) -> None:
 def test_detection() -> None:
     record = {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hi"}]}
     assert dragoman.detect(record)[0].dialect == "sharegpt"
+
+
+def test_a_text_that_is_left_out_is_joined_with_none() -> None:
+    """Calls of the same side come next, and there is no field for text beside them."""
+    call = {"type": "tool_use", "id": "call_1", "name": "look", "input": {}}
+    said = [{"type": "text", "text": "First."}, {"type": "text", "text": "Second."}]
+    turns: list[Any] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": said},
+        {"role": "assistant", "content": [call]},
+    ]
+    for messages, joined in ((turns, []), (turns[:2], ["/1/content/1"])):
+        result = dragoman.convert(
+            messages, source="anthropic-messages", target="sharegpt", facet="messages"
+        )
+        found = [loss.path for loss in result.losses if loss.what == "text.boundary"]
+        assert found == joined

@@ -271,6 +271,8 @@ class ShareGPT(Records):
         turns = [self.write_turn(message, w) for message in messages]
         if len(turns) != 1 or turns[0].who not in REPLYING:
             raise Unsayable(f"a preference pair of {self.name} has one reply on each side", at)
+        if not w.same:
+            self.note_joined(turns[0], w.log)
         return self.spell(turns[0], w)
 
     def words(self, message: Message, w: Writing) -> list[tuple[str, str]]:
@@ -308,10 +310,13 @@ class ShareGPT(Records):
                 thoughts.append("\n\n".join(filter(None, block.words)))
             elif (text := self.plain(block, w.log)) is not None:
                 texts.append((self.defused(text, block.at, w), block.at))
-        words = self.join_texts(texts, w.log)
+        if w.same:
+            words = self.join_texts(texts, w.log)
+        else:  # noted when the turns are made, where nothing of it is left out
+            words = "\n".join(text for text, _ in texts)
         if calls and texts and not w.same:
             self.lose_texts([at for _, at in texts], w.log)
-            words = ""
+            words, texts = "", []
         thought = "\n\n".join(filter(None, thoughts))
         places = tuple(at for _, at in texts)
         return Turn(CALL if calls else REPLY, words, message, places, tuple(calls), thought)
@@ -373,9 +378,12 @@ class ShareGPT(Records):
             else:
                 out[-1] = self.merged(last, turn, log)
         for turn in out:
-            for at in turn.places[1:] if turn.who == USER else ():
-                self.join_text(at, log)
+            self.note_joined(turn, log)
         return out
+
+    def note_joined(self, turn: Turn, log: Ledger) -> None:
+        for at in turn.places[1:] if turn.who != RESULT else ():
+            self.join_text(at, log)
 
     def answered(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
         """Messages up to the last reply: LLaMA-Factory skips a record that does not end in one."""
@@ -407,8 +415,6 @@ class ShareGPT(Records):
             first, second = first._replace(text=""), second._replace(text="")
             words, places = "", ()
             gone = first.is_empty or second.is_empty
-        elif first.text and second.text and first.who != USER:
-            self.join_text(second.places[0], log)
         if not gone:
             log.approximated("message.boundary", second.at, why)
         if second.reasoning and not first.is_empty:

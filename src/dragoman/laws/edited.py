@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .. import dialects
 from ..convert import convert
 from ..errors import DragomanError, Unsayable
-from ..model import Json
+from ..model import Json, Request
 from ..result import Result
 from .documents import needs_a_model
 from .edits import OTHER, SAME
@@ -63,6 +63,17 @@ class Edited(NamedTuple):
             else:
                 out.append([item])
         return out
+
+    @property
+    def loses_prompts(self) -> bool:
+        """Whether the target stores no system prompt: none of it comes back."""
+        return not any(kind(item) == "system" for item in self.items(self.back.document))
+
+    def without_prompts(self, document: Json) -> Json:
+        """A document of the source without what is said by the system."""
+        said = [item for item in turns_in(document, self.source) or [] if kind(item) != "system"]
+        rest = with_turns(document, self.source, said)
+        return {k: v for k, v in rest.items() if k not in PROMPTS} if rest is not said else said
 
     @property
     def means_the_same(self) -> bool:
@@ -123,7 +134,11 @@ def ways(
 
 def _plainly(echoed: Json, source: str, target: str, facet: str, original: Json) -> Result:
     """The conversion without a capsule, with messages spelled as those of the original."""
-    model = "m" if needs_a_model(dialects.get(target).read(echoed, facet), source) else None
+    model = None
+    if needs_a_model(dialects.get(target).read(echoed, facet), source):
+        # What a model takes decides about turns: some go on with no reply, and are told to.
+        tree = dialects.get(source).read(original, facet)
+        model = (isinstance(tree, Request) and tree.model) or "m"
     result = convert(echoed, source=target, target=source, facet=facet, model=model)
     turns = turns_in(result.document, source)
     if turns is None:

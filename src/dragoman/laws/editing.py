@@ -81,7 +81,8 @@ def _broken_rules(way: Edited) -> Iterator[str]:
 
     It is what the client's edit makes of the original: a rule that the same edit of the original
     breaks (the word that a setting asks for is gone with its turn, a call without a signature is
-    in the last turn now) is between the client and the API.
+    in the last turn now) is between the client and the API. A system prompt that the target does
+    not store may be gone with the first turn, if that is reported.
     """
     problems_ = check(way.result.document, way.source)
     if not problems_:
@@ -92,6 +93,8 @@ def _broken_rules(way: Edited) -> Iterator[str]:
     )
     if edited is not None:
         known.append(with_turns(way.original, way.source, edited))
+        if _lost(way) and way.loses_prompts:
+            known.append(way.without_prompts(known[-1]))
     allowed = {problem.rule for document in known for problem in check(document, way.source)}
     for problem in problems_:
         if problem.rule not in allowed:

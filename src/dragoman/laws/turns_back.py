@@ -109,8 +109,8 @@ class Choices:
         choices = [Way(group.original, size, number)]
         if number == 0 and index > 0 and (left := without_prompts(group.original)):
             # An agent stores no system prompt: it came with the first turn, which is no longer the
-            # first. That it is gone must be reported.
-            choices.append(Way(left, size))
+            # first. That it is gone must be reported; what was carried with it may be as well.
+            choices += [Way(left, size), item]
         choices += [Way(self.groups[n].original, 1, n) for n in self.equals(index, partner)]
         is_clean = flat(self.was[group.start : group.end]) == group.original
         if is_clean or self.may_stay(index, group):

@@ -63,6 +63,7 @@ def content_key(item: Json) -> str:
 
 def blocks_of(item: Json) -> list[Json]:
     found = item.get(content_key(item))
+    found = [found] if isinstance(found, dict) else found  # MCP has one block without a list
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 
@@ -145,6 +146,9 @@ def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
 def kind(item: Json) -> str:
     """Who speaks: ``system``, ``user``, ``assistant``, or a tool (``result``)."""
     role = item.get("role", item.get("speaker"))
+    about = item.get("info")  # opencode has its role there
+    if role is None and isinstance(about, dict):
+        role = about.get("role")
     told = item.get("metadata")  # icontent writes a system prompt as a turn of the model
     if isinstance(told, dict) and role == "ai":
         role = told.get("role", role)

@@ -13,7 +13,7 @@ the beginning of the other, so blocks are written one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -563,7 +563,7 @@ class GeminiWriter(StreamWriter):
 
     def located(self, grounding: dict[str, Json], parts: list[Json], number: int) -> Json:
         """What is cited, at the parts as they were written, if they are others than at rest."""
-        cuts = list(cut_texts(parts, self.texts.get(number, [])))
+        cuts = cut_texts(parts, self.texts.get(number, []))
         if all(cut.part == cut.received.place and not cut.start for cut in cuts):
             return grounding
         supports = [
@@ -600,9 +600,23 @@ class Cut(NamedTuple):
     received: GeminiSpoken
 
 
-def cut_texts(parts: list[Json], written: list[GeminiSpoken]) -> Iterator[Cut]:
-    """Where what was written stands at rest."""
+def cut_texts(parts: list[Json], written: list[GeminiSpoken]) -> list[Cut]:
+    """Where what was written stands at rest.
+
+    Of a text only the beginning is known. Where the texts do not fit in the order in which they
+    were written, the longest come first.
+    """
     left = [spoken for spoken in written if spoken.length]
+    cuts = fit_texts(parts, left)
+    if len(cuts) == len(left):
+        return cuts
+    other = fit_texts(parts, sorted(left, key=lambda spoken: -spoken.length))
+    return other if len(other) > len(cuts) else cuts
+
+
+def fit_texts(parts: list[Json], written: list[GeminiSpoken]) -> list[Cut]:
+    """As many of the texts as fit, each at the first place that is left for it."""
+    left, cuts = list(written), list[Cut]()
     for number, part in enumerate(parts):
         text, place = part.get("text") or "", 0
         while place < len(text) and not part.get("thought"):
@@ -612,8 +626,9 @@ def cut_texts(parts: list[Json], written: list[GeminiSpoken]) -> Iterator[Cut]:
             if found is None:
                 break
             left.remove(found)
-            yield Cut(number, place, found)
+            cuts.append(Cut(number, place, found))
             place += found.length
+    return cuts
 
 
 def moved_segment(segment: dict[str, Json], parts: list[Json], cuts: list[Cut]) -> Json:

@@ -48,6 +48,7 @@ DELTA_KEYS = {
     "text_annotation_delta": Keys("type", "annotations"),
 }
 PICTURED = "a summary of reasoning has more than text; the response keeps it unchanged"
+CITED_LATE = "a citation arrived after the end of its text"
 
 
 class Piece(Struct, forbid_unknown_fields=True):
@@ -187,11 +188,16 @@ class InteractionsReader(ClaudeReader):
             for number, (part, given) in enumerate(zip(step["content"], parts, strict=False)):
                 at = f"/steps/{index}/content/{number}"
                 cited = given.get("annotations") if given.__class__ is dict else None
-                if at not in self.texts or not cited or "annotations" in part:
+                if at not in self.texts or cited.__class__ is not list:
                     continue
-                part["annotations"] = cited
-                found = contents.read_text(self.dialect, given, at)
-                events += [Cite(self.texts[at], cite) for cite in found.citations]
+                told = part.get("annotations") or []
+                if not (new := without(cited, told)):
+                    continue
+                part["annotations"] = [*told, *new]
+                found = contents.read_text(self.dialect, {**given, **part}, at).citations
+                late = found[len(told) :]
+                events += [Cite(self.texts[at], cite) for cite in late]
+                self.notes += [("stream.order", cite.at, CITED_LATE) for cite in late]
         return events
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -395,11 +401,33 @@ class InteractionsReader(ClaudeReader):
         return {**self.head, "steps": found}
 
 
+def without(items: list[Json], gone: list[Json]) -> list[Json]:
+    """A list without some of its items, each as often as it is among them."""
+    left = list(items)
+    for item in gone:
+        if item in left:
+            left.remove(item)
+    return left
+
+
 encode_text = msgspec.json.Encoder().encode
 
 
 def frame(kind: str, **fields: Json) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({EVENT: kind, **fields}))
+
+
+def unplaced(cite: dict[str, Json]) -> Json:
+    """A citation without its place in a text."""
+    return {key: value for key, value in cite.items() if key not in ("start_index", "end_index")}
+
+
+def outline(step: dict[str, Json]) -> list[Json]:
+    """What a step is, and how long its texts are; as ``InteractionsWriter.told``."""
+    if step["type"] != MODEL:
+        return [step["type"], step.get("id")]
+    parts = step["content"]
+    return [MODEL, None, *(len(p["text"]) if p["type"] == "text" else None for p in parts)]
 
 
 DONE = b"event: done\ndata: [DONE]\n\n"
@@ -417,7 +445,9 @@ class InteractionsWriter(ClaudeWriter):
         self.places = Places()
         self.cited: list[Citation] = []
         self.announced = False
-        self.late = False  # whether a text that is closed cites something
+        self.quoted: list[Json] = []  # citations that have been written
+        self.late: list[Citation] = []  # those of texts that were closed
+        self.told: list[list[Json]] = []  # of each step, what it is, and how long its texts are
 
     def begin(self, event: Begin) -> bytes:
         self.announced = True
@@ -436,6 +466,7 @@ class InteractionsWriter(ClaudeWriter):
 
     def start(self, step: Json) -> bytes:
         self.number += 1
+        self.told.append([step["type"], step.get("id")])
         return self.end_output() + frame("step.start", index=self.number, step=step)
 
     def stop(self) -> bytes:
@@ -477,6 +508,9 @@ class InteractionsWriter(ClaudeWriter):
             del step["content"]
             ended = b"" if before is None else frame("step.stop", index=self.number - 1)
             out = ended + frame("step.start", index=self.number, step=step)
+            self.told.append([MODEL, None])
+        if not isinstance(block, Text):
+            self.told[-1].append(None)
         self.said = block
         return out
 
@@ -559,7 +593,7 @@ class InteractionsWriter(ClaudeWriter):
         return b""
 
     def quote_late(self, event: Cite) -> bytes:
-        self.late = True
+        self.late.append(event.citation)
         return b""
 
     def leave(self) -> bytes:
@@ -577,11 +611,16 @@ class InteractionsWriter(ClaudeWriter):
         return self.unwrap() + self.stop()
 
     def leave_text(self) -> bytes:
-        if not self.entered or not self.cited:
-            return b""  # nothing is cited of no text
+        if not self.entered:
+            self.late += self.cited  # of no text; at rest it may be part of another
+            return b""
+        self.told[-1].append(self.places.chars)
+        if not self.cited:
+            return b""
         cited = [
             contents.write_citation(self.dialect, cite, self.places, self.w) for cite in self.cited
         ]
+        self.quoted += cited
         return self.grow(type="text_annotation_delta", annotations=cited)
 
     def leave_thought(self, block: Reasoning) -> bytes:
@@ -596,8 +635,30 @@ class InteractionsWriter(ClaudeWriter):
 
     def end(self, doc: Json) -> bytes:
         ended = b"" if self.said is None else self.stop()
-        interaction = {key: value for key, value in doc.items() if self.late or key != "steps"}
+        self.said = None
+        late = self.unsaid(doc["steps"]) if self.late else []
+        repeats = bool(late) and [outline(step) for step in doc["steps"]] == self.told
+        if late and not repeats:
+            ended += self.cite_apart(late)
+        interaction = {key: value for key, value in doc.items() if repeats or key != "steps"}
         return ended + frame("interaction.completed", interaction=interaction) + DONE
+
+    def unsaid(self, written: list[Json]) -> list[Json]:
+        """Of the citations that came late, those that stand at rest; without their places."""
+        parts = [part for step in written for part in step.get("content") or ()]
+        cited = [unplaced(cite) for part in parts for cite in part.get("annotations") or ()]
+        left = without(cited, list(map(unplaced, self.quoted)))
+        places = Places()
+        late = [contents.write_citation(self.dialect, cite, places, self.w) for cite in self.late]
+        found = list(map(unplaced, late))
+        return without(found, without(found, left))
+
+    def cite_apart(self, cited: list[Json]) -> bytes:
+        """Citations in a step of their own, as the steps were not written as they are at rest."""
+        why = "its text was complete; it is cited in a step of its own, without its place"
+        self.log.moved("stream.order", self.late[0].at, why)
+        begun = self.start({"type": MODEL})
+        return begun + self.grow(type="text_annotation_delta", annotations=cited) + self.stop()
 
     def fail(self, doc: Json) -> bytes:
         told: dict[str, Json] = {"interaction_id": doc.get("id"), "status": response.FAILED}

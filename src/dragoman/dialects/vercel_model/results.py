@@ -46,8 +46,9 @@ RESULT_DATA = {
     "file-reference": ("providerReference", "file"),
     "image-file-reference": ("providerReference", "file"),
 }
-# those that need no media type
-UNTYPED = ("image-url", "file-url", "file-id", "image-file-id")
+# those that have no media type; another one may have one
+UNTYPED = ("image-url", "file-id", "image-file-id", "file-reference", "image-file-reference")
+MAYBE_TYPED = "file-url"
 
 
 def read_result(
@@ -332,7 +333,12 @@ def write_result_media(d: VercelModel, block: Media, w: Writing) -> Json | None:
         if what == "file" and block.source.issuer:
             value = {block.source.issuer: value}
         out[key] = value
-    parts.write_media_type(d, out, block, w, needed=part not in UNTYPED)
+    if part not in UNTYPED or w.same:
+        needed = part not in (*UNTYPED, MAYBE_TYPED)
+        parts.write_media_type(d, out, block, w, needed=needed)
+    elif block.source.media_type is not None:
+        why = f"{d.name} has no media type of such a part of a result"
+        w.log.dropped("media.type", block.at, why)
     if block.filename is not None:
         if part in ("file", "file-data") or w.same:
             out["filename"] = block.filename
