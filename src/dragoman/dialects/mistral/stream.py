@@ -201,7 +201,8 @@ class MistralWriter(ChatWriter):
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
-        self.held: dict[int, Held] = {}  # calls that are not whole
+        self.held: dict[int, Held] = {}  # calls that are not whole, or behind one that is not
+        self.whole: set[int] = set()
 
     def voice(self, number: int) -> tuple[ChatVoice, bytes]:
         voice = self.voices.setdefault(number, ChatVoice())
@@ -222,8 +223,6 @@ class MistralWriter(ChatWriter):
             if self.same:
                 self.reasoned.discard(number)
             self.worded[event.index] = number
-        elif isinstance(block, ToolCall):
-            self.parted |= {index: self.places[index] for index in self.reasoning}
         return super().open(event)
 
     def open_call(self, call: ToolCall, voice: ChatVoice, index: int, number: int) -> bytes:
@@ -304,13 +303,28 @@ class MistralWriter(ChatWriter):
             self.reasoning.pop(event.index, None)
             self.worded.pop(event.index, None)
         written = b""
-        if (held := self.held.pop(event.index, None)) is not None:
-            arguments = "".join(held.pieces)
-            if is_blank(arguments) and not self.same:  # blank arguments are none
-                arguments = "{}"
-            function = {**held.call["function"], "arguments": arguments}
-            written = self.chunk(held.number, {"tool_calls": [{**held.call, "function": function}]})
+        if (held := self.held.get(event.index)) is not None:
+            self.whole.add(event.index)
+            written = self.write_calls(held.number)
         return written + super().close(event)
+
+    def write_calls(self, number: int) -> bytes:
+        """The calls of a candidate that are whole, in the order in which they began."""
+        found: list[int] = []
+        for index, held in self.held.items():
+            if held.number == number:
+                if index not in self.whole:
+                    break
+                found.append(index)
+        return b"".join(self.write_held(self.held.pop(index)) for index in found)
+
+    def write_held(self, held: Held) -> bytes:
+        self.parted |= {index: self.places[index] for index in self.reasoning}
+        arguments = "".join(held.pieces)
+        if is_blank(arguments) and not self.same:  # blank arguments are none
+            arguments = "{}"
+        function = {**held.call["function"], "arguments": arguments}
+        return self.chunk(held.number, {"tool_calls": [{**held.call, "function": function}]})
 
     def end(self, doc: Json) -> bytes:
         """Counts come in the last chunk, which says why the reply ended."""
