@@ -41,10 +41,10 @@ DEAR = frozenset(
     )
 )
 """Functions with many items that take more than 0.02 s each."""
-MOST = 300
+MOST = 150
 """With ``--most``: so many items of one function are kept, and of those beyond one in so many."""
-SHARE = 4
-MOST_COSTLY = 24
+SHARE = 12
+MOST_COSTLY = 12
 """With ``--most``: so many items of a function whose items take long."""
 OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""

@@ -116,7 +116,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
         "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
         "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter "
-        "requires_action endTurn toolUse stopSequence",
+        "requires_action endTurn toolUse stopSequence success",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length maxTokens",
         # FunctionGemma's prompt ends where the result of a call is to stand

@@ -21,6 +21,13 @@ LAWS = ("test_identity", "test_pair", "test_audit", "test_the_way_home", "test_d
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a quick run keeps is looked at, whichever run this is."""
+    monkeypatch.setitem(choosing.chosen, "quick", True)
+    monkeypatch.setitem(choosing.chosen, "most", False)
+
+
 def test_few_are_all_kept_and_of_many_a_part() -> None:
     assert sampled("f", [str(n) for n in range(ALL)]) == list(range(ALL))
     assert len(sampled("f", [str(n) for n in range(ALL + 10 * PART)])) == ALL + 10

@@ -65,5 +65,5 @@ def weigh(e: Evidence, message: dict[str, Json]) -> None:
     content = message.get("content")
     for part in objects(content) if is_list_of_objects(content) else ():
         given = part.get("source")
-        if part.get("type") in MEDIA and given.__class__ is dict and "value" in given:
+        if part.get("type") in tuple(MEDIA) and given.__class__ is dict and "value" in given:
             e.speaks_for("a medium with a source", 0.8)

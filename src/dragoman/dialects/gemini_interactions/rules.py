@@ -71,7 +71,7 @@ def contents(page: Page) -> Problems:
 
 def media(parts: tuple[tuple[str, dict[str, Json]], ...]) -> Problems:
     for at, part in parts:
-        if part.get("type") in CONTENTS - {"text"} and ("data" in part) == ("uri" in part):
+        if part.get("type") in tuple(CONTENTS - {"text"}) and ("data" in part) == ("uri" in part):
             yield Problem("content-field", at, "either 'data' or 'uri'")
 
 

@@ -99,7 +99,7 @@ def is_of_model(kind: str) -> bool:
 
 def is_bare(doc: Json) -> bool:
     """Whether a content stands where a step should."""
-    return doc.get("type") in CONTENTS
+    return doc.get("type") in tuple(CONTENTS)
 
 
 def write_steps(d: GeminiInteractions, messages: Sequence[Message], w: Writing) -> list[Json]:

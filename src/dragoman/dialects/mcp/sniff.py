@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 ASKED = {"systemPrompt": 0.8, "maxTokens": 0.6, "modelPreferences": 0.95, "includeContext": 0.9,
          "toolChoice": 0.3, "stopSequences": 0.3}  # fmt: skip
-KINDS = frozenset(
-    {"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"}
-)
+KINDS = tuple({"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"})
 OF_TOOLS = {"outputSchema": 0.7, "annotations": 0.6, "title": 0.3, "_meta": 0.7, "icons": 0.5,
             "execution": 0.4}  # fmt: skip
 STOPS = frozenset({"endTurn", "stopSequence", "maxTokens", "toolUse"})
