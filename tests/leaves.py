@@ -263,6 +263,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
     ),
     ("mode", "any"): ("tool", "function", "custom"),
+    ("ttl", "5m"): ("ephemeral", "default", "explicit"),  # what a mark lasts where nothing is said
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,
