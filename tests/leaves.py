@@ -228,7 +228,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         "thinking_summaries",
     ),
     ("display", "summarized"): ("includeThoughts",),
-    ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
+    ("ttl", "5m"): ("ephemeral_5m_input_tokens", "ephemeral", "default", "explicit"),
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
@@ -263,7 +263,6 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
         *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
     ),
     ("mode", "any"): ("tool", "function", "custom"),
-    ("ttl", "5m"): ("ephemeral", "default", "explicit"),  # what a mark lasts where nothing is said
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("reasoning_effort", "none"): OFF,
     ("effort", "none"): OFF,

@@ -28,7 +28,7 @@ relaxed = settings(
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
 KNOWN = {
-    "gemini-interactions.tool-choice": "one of one tool is that tool: the leaf audit wants the mode",
+    "gemini-interactions.tool-choice": "one of one tool is that tool: the audit wants a mode",
     "harmony.request": "two developer contents of a message come back as one",
     "perplexity.response": "an address that is cited twice comes back as two citations",
     "qwen-code.messages": "the audit takes a text for another one that is somewhat alike",

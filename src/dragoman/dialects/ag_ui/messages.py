@@ -143,7 +143,7 @@ def read_message(d: AgUI, doc: dict[str, Json], given: str, taken: set[str], at:
     error = maybe_str(doc, "error", at)
     if error is not None:
         texts = words(content)
-        if not texts:
+        if not texts and (error or not content):
             content = [Text(error, at=f"{at}/error"), *content]
         if texts in ("", error):
             taken = taken | {"error"}
