@@ -77,6 +77,7 @@ class AgWriter(FunctionsOnly, OneByOne):
             return self.begin_thought() if self.same else b""
         if isinstance(block, Raw) and self.dialect.is_same(block.dialect):
             return self.write_whole(block)
+        self.parent = None  # what was left out stands between the messages
         return b""
 
     # -- texts ------------------------------------------------------------------------------
