@@ -64,7 +64,7 @@ class AgUI(Dialect):
         },
         result_names=False,
         candidates=1,
-        lacks=(cap.RARE - {"response.echo"})
+        lacks=(cap.RARE - {"response.echo"} | {"usage.cache_ttl"})
         | {"response.created", "error.param", "error.request_id"},
     )
     stream_signs = (("type", "RUN_STARTED"), ("type", "TEXT_MESSAGE_START"))
