@@ -119,7 +119,7 @@ fuzz:  ## documents and streams changed at random: make fuzz [MINUTES=10]; led b
 	@.venv-fuzz/bin/python -m fuzz --minutes $(MINUTES) --guided
 
 fuzz-check: $(READY)  ## so many of them, the same in every run
-	@$(BIN)/python -m fuzz --runs $(FUZZED) --lenient --no-store
+	@$(BIN)/python -m fuzz --runs $(FUZZED) --no-store
 
 # All tests but a part of the laws that look at each document, or each pair of dialects.
 test-most: $(READY) $(NODE) $(WEB) redis chromium

@@ -845,7 +845,7 @@ class Output:
 
     def takes_word(self, word: str) -> bool:
         """Whether a word is there, as a value or as a number; then it is taken."""
-        if word.isdigit() and self.scalars[int(word)] > 0:
+        if word.removeprefix("-").isdigit() and self.scalars[int(word)] > 0:
             self.scalars[int(word)] -= 1
             return True
         return self.takes(word) or (is_phrase(word) and word in self.hay)
@@ -1030,6 +1030,8 @@ def covers(loss: Any, below: list[str]) -> bool:
         path = "/".join(below)
         names = named[1].split(", ") if named else [""]
         return any(f"{path}/".startswith(f"{name}/".lstrip("/")) for name in names)
+    if code == "response.model" and below[0] == "usage":  # AG-UI tells whose counts they are
+        return len(below) == 3 and below[-1] == "model"
     if code in OWN:
         return below[-1] in COVERS[code] and (len(below) == 1 or below[0] in BOXES)
     if code == "tool.kind":  # what a grammar is, and nothing that stands beside it
@@ -1224,6 +1226,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if is_joined(text, there, losses):
             return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
+    if leaf.key in ("name", "recipient") and text.startswith("functions."):  # Harmony's calls
+        text = text.removeprefix("functions.")
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
         return True
@@ -1247,7 +1251,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True
     if leaf.key in ("type", "code") and text in FAILURES:
         return there.has_failure(text) or (leaf.key == "type" and there.has_word(text))
-    if there.has_word(text) or (text == "ANY" and there.names_a_tool):
+    if there.has_word(text) or (text in ("ANY", "any") and there.names_a_tool):
         return True
     if len(text) >= FEW and there.has_text(text):
         return True

@@ -27,25 +27,9 @@ relaxed = settings(
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
-KNOWN = {
-    "gemini-interactions.tool-choice": "one of one tool is that tool: the audit wants a mode",
-    "harmony.request": "two developer contents of a message come back as one",
-    "perplexity.response": "an address that is cited twice comes back as two citations",
-    "qwen-code.messages": "the audit takes a text for another one that is somewhat alike",
-    "semantic-kernel.messages": "a name that contradicts the parts of it beside",
-}
-"""Open faults, found by recombining: documents that nobody has sent."""
-
-
-def face(dialect: str, facet: str) -> Any:
-    """A facet of a dialect as parameters; where a fault is known it may fail."""
-    name = f"{dialect}.{facet}"
-    why = KNOWN.get(name)
-    marks = () if why is None else pytest.mark.xfail(reason=why, raises=AssertionError)
-    return pytest.param(dialect, facet, id=name, marks=marks)
-
-
-faces = pytest.mark.parametrize(("dialect", "facet"), [face(*each) for each in seeds.FACES])
+faces = pytest.mark.parametrize(
+    ("dialect", "facet"), seeds.FACES, ids=[f"{dialect}.{facet}" for dialect, facet in seeds.FACES]
+)
 LAWS = (
     oracles.refusals,
     oracles.same_dialect,

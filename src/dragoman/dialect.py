@@ -447,6 +447,10 @@ class Dialect:
         """Report a system message that becomes part of the one before it."""
         roles.merge_prompt(message, self, log)
 
+    def note_prompt(self, message: Message, before: bool, written: bool, log: Ledger) -> None:
+        """Report what becomes of a system message where there is one prompt."""
+        roles.note_prompt(message, before, written, self, log)
+
     def join_text(self, at: str, log: Ledger) -> None:
         """Report a text that is joined with the one before it."""
         roles.join_text(at, self, log)

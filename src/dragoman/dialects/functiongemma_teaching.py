@@ -224,14 +224,13 @@ class FunctionGemmaTeaching(Gemma):
             if message.role == "developer":
                 why = f"{self.name} writes the system prompt as `developer`"
                 w.log.approximated("message.role", message.at, why)
-            if count:
-                self.merge_prompt(message, w.log)
-            texts += self.words(message, HEAD_TOKENS, w)
+            spoken = self.words(message, HEAD_TOKENS, w)
+            if not w.same:
+                self.note_prompt(message, bool(texts), bool(spoken), w.log)
+            texts += spoken
             count += 1
         words = self.join_texts(texts, w.log)
         declared = [self.write_tool(tool, w) for tool in tools]
-        if count and not words and not w.same:
-            self.omit_message(messages[0], w.log)
         if not declared and not words and not (count and w.same):
             return count
         lines.append(f"{START}developer")

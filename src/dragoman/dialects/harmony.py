@@ -19,7 +19,19 @@ from ..core.writing import Rule, Writing, parameters
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
-from ..model import Block, Json, Message, Raw, Reasoning, Request, Text, Tool, ToolCall, ToolResult
+from ..model import (
+    Block,
+    Extras,
+    Json,
+    Message,
+    Raw,
+    Reasoning,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
 from ._training import Records
@@ -82,13 +94,14 @@ class Harmony(Records):
                     messages.append(message)
                 begun = True
                 continue
-            begun = False
             if role == "tool":
-                messages.append(self.read_result(item, at))
+                found = [self.read_result(item, at)]
             elif role in ("system", "developer", "user"):
-                messages += self.read_words(item, role, tools, at)
+                found = list(self.read_words(item, role, tools, at))
             else:
                 raise Malformed(f"unknown role {role!r}", f"{at}/role")
+            messages += found
+            begun = begun and not found
         tree = Request(
             None,
             tuple(messages),
@@ -169,7 +182,7 @@ class Harmony(Records):
                 block = self.read_text(part, where)
             if isinstance(block, Text) and to is not None:
                 name = to[len(FUNCTIONS) :]
-                block = ToolCall(None, name, block.text, at=at, extras=block.extras)
+                block = ToolCall(None, name, block.text, at=at, extras=inside(block.extras, index))
             elif isinstance(block, Text) and channel == "analysis":
                 block = Reasoning((block.text,), at=where, extras=block.extras)
             elif isinstance(block, Text) and channel != "final":
@@ -238,35 +251,40 @@ class Harmony(Records):
             if message.role == "tool":
                 out.append(self.write_result(message, names, w))
             elif message.role == "assistant":
-                out += self.write_reply(message, names, w)
+                docs = list(self.write_reply(message, names, w))
+                out += [joined(docs)] if w.same and message.extras is not None else docs
             elif (doc := self.write_words(message, w)) is not None:
                 out.append(doc)
         return self.emit({"messages": out}, tree, log)
 
     def write_head(self, message: Message | None, tools: Sequence[Json], w: Writing) -> Json | None:
         """The developer's first message: the system prompt and the tools."""
-        content: dict[str, Json] = {"type": "developer_content"}
-        raw: list[Json] = []
+        content: list[Json] = []
+        own: list[dict[str, Json]] = []  # those of the content that are not kept as they were
         if message is not None:
             texts: list[tuple[str, str]] = []
             for block in message.content:
                 if isinstance(block, Raw) and self.is_same(block.dialect):
-                    raw.append(block.payload)
+                    content.append(block.payload)
                 elif (text := self.plain(block, w.log)) is not None:
                     texts.append((text, block.at))
-            if words := self.join_texts(texts, w.log):
-                content["instructions"] = words
-            elif not (raw or w.same):
+                    if w.same:
+                        own.append(instructions(text))
+                        content.append(own[-1])
+            if not w.same and (words := self.join_texts(texts, w.log)):
+                own.append(instructions(words))
+                content.insert(0, own[0])
+            elif not (content or w.same):
                 self.lose(message.extras, message.at, w.log)
                 self.omit_message(message, w.log)
         if tools:
-            content["tools"] = {"functions": {"name": "functions", "tools": list(tools)}}
-        if len(content) == 1 and not raw and not w.same:
+            if not own:
+                own.append({"type": "developer_content"})
+                content.insert(0, own[0])
+            own[0]["tools"] = {"functions": {"name": "functions", "tools": list(tools)}}
+        if not (content or w.same):
             return None
-        out: dict[str, Json] = {"role": "developer", "content": []}
-        if len(content) > 1 or not raw:
-            out["content"].append(content)
-        out["content"] += raw
+        out: Json = {"role": "developer", "content": content}
         return out if message is None else self.emit(out, message, w.log)
 
     def write_words(self, message: Message, w: Writing) -> Json | None:
@@ -288,7 +306,7 @@ class Harmony(Records):
             return None
         role = "user" if message.role == "user" else "developer"
         if role == "developer" and content and content[0].get("type") == "text" and not w.same:
-            content = [{"type": "developer_content", "instructions": content[0]["text"]}]
+            content = [instructions(content[0]["text"])]
         if self.spelling(message).get("place") == "system":
             role = "system"
         return self.emit({"role": role, "content": content}, message, w.log)
@@ -348,9 +366,13 @@ class Harmony(Records):
         if call.id is not None:
             names[call.id] = name
         part = say(call.arguments if w.same else call.arguments or "{}")
+        if w.same and call.extras is not None:
+            for kept in call.extras.fields.get("content", {}).values():
+                part |= kept
+        self.lose(call.extras, call.at, w.log)
         return {
             "role": "assistant",
-            "content": [self.emit(part, call, w.log)],
+            "content": [part],
             "channel": "commentary",
             "recipient": FUNCTIONS + name,
             "content_type": CONSTRAINED,
@@ -421,6 +443,29 @@ class Harmony(Records):
 
 def say(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}
+
+
+def instructions(text: str) -> dict[str, Json]:
+    return {"type": "developer_content", "instructions": text}
+
+
+def joined(docs: list[Json]) -> Json:
+    """The parts of a message that was one: it has keys of its own."""
+    content = [part for doc in docs for part in doc["content"]]
+    out: dict[str, Json] = {}
+    for doc in docs:
+        out |= doc
+    return out | {"content": content}
+
+
+def inside(extras: Extras | None, index: int) -> Extras | None:
+    """What is kept of the text of a call, which stands where its message does."""
+    if extras is None:
+        return None
+    place = str(index)
+    return replace(
+        extras, fields={"content": {place: extras.fields}}, inner=("content", f"content/{place}")
+    )
 
 
 def spoken(text: str, channel: str) -> Json:

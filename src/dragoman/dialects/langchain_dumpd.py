@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage",
            "tool": "ToolMessage", "function": "FunctionMessage"}  # fmt: skip
-ALWAYS = frozenset({"content", "tool_calls", "invalid_tool_calls"})
-"""What is written though it is empty."""
+OMITTED = frozenset(
+    {"additional_kwargs", "response_metadata", "usage_metadata", "artifact", "name", "id"}
+)
+"""What is not written where it is empty."""
 
 
 class Dumpd(LangChain):
@@ -24,7 +26,7 @@ class Dumpd(LangChain):
     def wrap(self, kind: str, data: dict[str, Json], message: Message) -> dict[str, Json]:
         """What is empty is left out; ``SystemMessage`` and its neighbours have kept their place
         in a package that is no more."""
-        kwargs = {key: value for key, value in data.items() if value or key in ALWAYS}
+        kwargs = {key: value for key, value in data.items() if value or key not in OMITTED}
         path = ["langchain", "schema", "messages", CLASSES[kind]]
         return {"lc": 1, "type": "constructor", "id": path, "kwargs": kwargs}
 

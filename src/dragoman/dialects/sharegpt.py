@@ -251,19 +251,18 @@ class ShareGPT(Records):
                 break  # it stood among the turns
             count += 1
         texts: list[tuple[str, str]] = []
-        for index, message in enumerate(messages[:count]):
-            if index:
-                self.merge_prompt(message, w.log)
+        for message in messages[:count]:
             self.lose(message.extras, message.at, w.log)
-            texts += self.words(message, w)
+            words = self.words(message, w)
+            if not w.same:
+                self.note_prompt(message, bool(texts), bool(words), w.log)
+            texts += words
         out: dict[str, Json] = {}
         turns = [self.write_turn(message, w) for message in messages[count:]]
         turns = joined_results(turns) if w.same else self.alternating(turns, w.log)
         out["conversations"] = [self.spell(turn, w) for turn in turns]
         if texts:
             out["system"] = self.join_texts(texts, w.log)
-        elif count and not w.same:
-            self.omit_message(messages[0], w.log)
         return out
 
     def write_one(self, messages: Sequence[Message], at: str, w: Writing) -> Json:
@@ -393,9 +392,11 @@ class ShareGPT(Records):
         if not end:
             spoken = [message.at for message in messages if message.role != "system"]
             raise Unsayable(NO_REPLY, spoken[0] if spoken else "")
+        why = f"a record of {self.name} ends in a reply"
         for message in messages[end:]:
+            if not message.content:
+                log.dropped("training.unanswered", message.at, why)
             for block in message.content:
-                why = f"a record of {self.name} ends in a reply"
                 log.dropped("training.unanswered", block.at, why)
                 self.lose(block.extras, block.at, log)
             self.lose(message.extras, message.at, log)
@@ -405,6 +406,9 @@ class ShareGPT(Records):
         """Two turns of one side as one: a result that the user comments, or two replies."""
         if first.who != second.who and first.who in ASKING:
             return self.commented(first, second, log)
+        if isinstance(first.node, Message) and not first.node.content:
+            self.omit_message(first.node, log)
+            return second
         why = f"turns alternate in {self.name}; merged with the turn before it"
         places = (*first.places, *second.places)
         calls = (*first.calls, *second.calls)

@@ -38,17 +38,32 @@ def unlike(
     pairs: list[tuple[int | None, int | None]], old: Sequence[Any], new: Sequence[Any],
     keys: tuple[list[str], list[str]], alike: Callable[[Any, Any], float],
 ) -> list[tuple[int | None, int | None]]:  # fmt: skip
-    """The pairs without those that are a little alike where one stands elsewhere as it was."""
-    gone = {keys[0][i] for i, j in pairs if i is not None and j is None}
+    """The pairs without those that are a little alike where one stands elsewhere as it was.
+
+    It may stand inside of another one, with which it was joined.
+    """
+    gone = {keys[0][i]: i for i, j in pairs if i is not None and j is None}
     come = {keys[1][j] for i, j in pairs if i is None and j is not None}
     out: list[tuple[int | None, int | None]] = []
     for i, j in pairs:
         if i is not None and j is not None and keys[0][i] != keys[1][j]:
-            if (keys[0][i] in come or keys[1][j] in gone) and alike(old[i], new[j]) < 2.0:
+            likeness = alike(old[i], new[j])
+            found = keys[0][i] in come or keys[1][j] in gone
+            others = [old[k] for k in gone.values()]
+            if (found and likeness < 2.0) or (likeness < 1.5 and _made_of(new[j], others)):
                 out += [(i, None), (None, j)]
                 continue
         out.append((i, j))
     return out
+
+
+def _made_of(whole: Any, pieces: Sequence[Any]) -> bool:
+    """Whether the words of a text are those of several others, and no more."""
+    rest = words_of(whole) if isinstance(whole, Text) else ""
+    held = [words for piece in pieces if (words := words_of(piece)) and words in rest]
+    for words in sorted(held, key=len, reverse=True):
+        rest = rest.replace(words, "", 1)
+    return len(held) > 1 and not rest
 
 
 def key_of(node: Any, own: str) -> str:

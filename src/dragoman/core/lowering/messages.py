@@ -284,7 +284,8 @@ class Messages:
                     continue
             lowered = self.message(message)
             if lowered.role == "system" and out and self.to.can.systems != "anywhere":
-                lowered = roles.lower_late(lowered, out[-1].role, self)
+                emptied = bool(message.content) and not lowered.content
+                lowered = roles.lower_late(lowered, out[-1].role, self, emptied)
             if lowered.content or not message.content:
                 out.append(lowered)
             elif not self.is_told(message):

@@ -36,8 +36,11 @@ LATE = {
 """Why a system message cannot stand in a place, by ``Capabilities.systems``."""
 
 
-def lower_late(message: Message, before: Role, lowering: Messages) -> Message:
-    """A system message, or one of the user where it cannot stand after the one ``before`` it."""
+def lower_late(message: Message, before: Role, lowering: Messages, emptied: bool) -> Message:
+    """A system message, or one of the user where it cannot stand after the one ``before`` it.
+
+    ``emptied``: nothing is left of what it said, which has been reported.
+    """
     where = lowering.to.can.systems
     if where == "asked":
         late = before in ("assistant", "tool")
@@ -45,7 +48,7 @@ def lower_late(message: Message, before: Role, lowering: Messages) -> Message:
         late = before != "system" and (where == "first" or lowering.facts.system_turns is False)
     if not late:
         return message
-    if message.content:
+    if message.content or not emptied:
         why = LATE[where].format(lowering.to.name, lowering.model)
         why = f"`system` role written as `user`: {why}"
         lowering.log.approximated("message.role", message.at, why)
@@ -72,6 +75,17 @@ def continue_message(message: Message, to: Dialect, log: Ledger) -> None:
 def merge_prompt(message: Message, to: Dialect, log: Ledger) -> None:
     """Report a system message that becomes part of the one before it."""
     log.approximated("message.boundary", message.at, f"{to.name} has one system prompt")
+
+
+def note_prompt(message: Message, before: bool, written: bool, to: Dialect, log: Ledger) -> None:
+    """Report what becomes of a system message where there is one prompt.
+
+    ``before``: something stands in the prompt; ``written``: something of this message does.
+    """
+    if not written:
+        omit_message(message, to, log)
+    elif before:
+        merge_prompt(message, to, log)
 
 
 def join_text(at: str, to: Dialect, log: Ledger) -> None:

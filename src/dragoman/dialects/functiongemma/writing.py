@@ -160,13 +160,12 @@ def write_head(
     log, control = w.log, HEAD_TOKENS if w.same else CONTROL
     texts: list[tuple[str, str]] = []
     after = ""
-    for index, message in enumerate(messages):
+    for message in messages:
+        before = len(texts)
         if message.role == "developer":
             log.approximated(
                 "message.role", message.at, f"{d.name} writes the system prompt as `developer`"
             )
-        if index:
-            d.merge_prompt(message, log)
         d.lose(message.extras, message.at, log)
         for block in message.content:
             if (text := d.plain(block, log)) is None:
@@ -176,11 +175,11 @@ def write_head(
                 after = text  # where the second one was
             else:
                 texts.append((text, block.at))
+        if not w.same:
+            d.note_prompt(message, before > 0, len(texts) > before, log)
     words = d.join_texts(texts, log)
-    if not w.same and messages and not words:
-        d.omit_message(messages[0], log)
-        if not declared:
-            return None
+    if not w.same and messages and not words and not declared:
+        return None
     if not declared:
         return words
     usual = words

@@ -214,17 +214,14 @@ def write_system(d: Gemini, messages: Sequence[Message], w: Writing) -> Json | N
     parts: list[Json] = []
     for message in messages:
         written = write_parts(d, message.content, w, {})
-        if parts and written:
-            d.merge_prompt(message, w.log)
+        if not w.same:
+            d.note_prompt(message, bool(parts), bool(written), w.log)
         parts += written
     if w.same:
         return emit(d, {"parts": parts}, messages[0], w.log)
     for message in messages:
         d.lose(message.extras, message.at, w.log)
-    if not parts:
-        d.omit_message(messages[0], w.log)
-        return None
-    return {"parts": parts}
+    return {"parts": parts} if parts else None
 
 
 def write_turns(

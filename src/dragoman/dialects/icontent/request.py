@@ -164,10 +164,9 @@ def write_instruction(
     d: IContent, out: dict[str, Json], messages: Sequence[Message], w: ContentWriting
 ) -> None:
     texts: list[Text] = []
-    for index, message in enumerate(messages):
-        if index:
-            d.merge_prompt(message, w.log)
+    for message in messages:
         d.lose(message.extras, message.at, w.log)
+        before = len(texts)
         for block in message.content:
             if not isinstance(block, Text):
                 d.omit(block, w.log)
@@ -176,10 +175,9 @@ def write_instruction(
             if texts:
                 d.join_text(block.at, w.log)
             texts.append(block)
+        d.note_prompt(message, before > 0, len(texts) > before, w.log)
     if texts:
         out["systemInstruction"] = "\n".join(text.text for text in texts)
-    else:
-        d.omit_message(messages[0], w.log)
 
 
 def read_messages(d: IContent, doc: Json) -> History:

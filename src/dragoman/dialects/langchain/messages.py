@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...core.reading import as_dict, expected, maybe_str, need_str, only
+from ...core.reading import as_dict, expected, maybe_str, need_str, only, parse
 from ...core.turns import split_results
 from ...core.writing import Writing, is_plain_text, is_whole, object_of
 from ...errors import Malformed
@@ -174,7 +174,10 @@ def read_reply(d: LangChain, data: dict[str, Json], at: str) -> Message:
     found = read_content(d, data, at, provider)
     if data["content"] == "":
         found = []
-    content = [*read_aside(d, extra, at, taken["additional_kwargs"]), *place(found, calls)]
+    content = [
+        *read_aside(d, extra, at, taken["additional_kwargs"]),
+        *place(d, found, calls, data["content"]),
+    ]
     if provider.used:
         taken[METADATA].append("model_provider")
     if extra.get("refusal").__class__ is str:
@@ -185,11 +188,11 @@ def read_reply(d: LangChain, data: dict[str, Json], at: str) -> Message:
     return Message("assistant", tuple(content), name, at=at, extras=extras)
 
 
-def place(found: list[Block], calls: list[ToolCall]) -> list[Block]:
+def place(d: LangChain, found: list[Block], calls: list[ToolCall], docs: Json) -> list[Block]:
     """The calls where the content has them, and after it those that it does not have.
 
     "If a tool_call with the same id as a tool_use content block exists, the tool_call is
-    preferred."
+    preferred."  What contradicts it is kept as it is.
     """
     by_id: dict[str, list[ToolCall]] = {}
     for call in calls:
@@ -200,6 +203,10 @@ def place(found: list[Block], calls: list[ToolCall]) -> list[Block]:
     for block in found:
         if isinstance(block, ToolCall):
             known = by_id.get(block.id or "")
+            if known and contradicts(block, known[0]):
+                doc = docs[int(block.at.rpartition("/")[2])]
+                content.append(Raw(d.name, doc, at=block.at))
+                continue
             if known:
                 call = known.pop(0)
                 placed.add(id(call))
@@ -211,6 +218,22 @@ def place(found: list[Block], calls: list[ToolCall]) -> list[Block]:
                 continue
         content.append(block)
     return [*content, *(call for call in calls if id(call) not in placed)]
+
+
+def contradicts(block: ToolCall, call: ToolCall) -> bool:
+    """Whether a call of the content says something else than the one that is preferred."""
+    if block.name and block.name != call.name:
+        return True
+    if block.arguments in ("", "{}", call.arguments):
+        return False
+    return bool(value_of(block.arguments) != value_of(call.arguments))
+
+
+def value_of(arguments: str) -> Json:
+    try:
+        return parse(arguments.encode())
+    except Malformed:
+        return arguments
 
 
 def read_calls(

@@ -93,10 +93,9 @@ def write_conversation(
 
 def write_prompt(d: MCP, messages: Sequence[Message], w: Writing) -> str | None:
     texts: list[str] = []
-    for index, message in enumerate(messages):
+    for message in messages:
         d.lose(message.extras, message.at, w.log)
-        if index:
-            d.merge_prompt(message, w.log)
+        before = len(texts)
         for block in message.content:
             if not isinstance(block, Text):
                 d.omit(block, w.log)
@@ -105,6 +104,8 @@ def write_prompt(d: MCP, messages: Sequence[Message], w: Writing) -> str | None:
                 d.join_text(block.at, w.log)
             d.lose(block.extras, block.at, w.log)
             texts.append(block.text)
+        if not w.same:
+            d.note_prompt(message, before > 0, len(texts) > before, w.log)
     return "\n\n".join(texts) if texts else None
 
 

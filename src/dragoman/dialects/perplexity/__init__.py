@@ -101,7 +101,7 @@ class Perplexity(Compatible):
     def read_response(self, doc: Json) -> Response:
         tree = super().read_response(doc)
         found = read_found(self, doc)
-        if not found or not tree.candidates:
+        if not found or not is_citable(tree):
             return tree
         taken = {FOUND} if doc.get(FOUND) else {LINKS}
         if [cite.url for cite in found] == doc.get(LINKS):
@@ -162,6 +162,11 @@ def alternating(d: Perplexity, messages: Sequence[Message], w: Writing) -> Seque
         if last is None or last.role != message.role or message.role not in MERGED:
             out.append(message)
             continue
+        if not last.content:
+            d.lose(last.extras, last.at, w.log)
+            d.omit_message(last, w.log)
+            out[-1] = message
+            continue
         if is_written(d, last) and is_written(d, message):
             d.merge_message(message, w.log)
         d.lose(message.extras, message.at, w.log)
@@ -197,6 +202,12 @@ def is_found(item: Json) -> bool:
     if item.__class__ is not dict or item.get("url").__class__ is not str:
         return False
     return item.get("title") is None or item["title"].__class__ is str
+
+
+def is_citable(tree: Response) -> bool:
+    """Whether a text can bear what was found, and none has citations of its own."""
+    texts = [x for c in tree.candidates for x in c.message.content if isinstance(x, Text)]
+    return bool(texts) and not any(text.citations for text in texts)
 
 
 def cited(d: Perplexity, candidate: Candidate, found: tuple[Citation, ...]) -> Candidate:

@@ -34,7 +34,8 @@ class PerplexityReader(ChatReader):
         from ...streams.events import Cite
         from . import read_found
 
-        if self.found and speaker.number not in self.cited and speaker.text is not None:
+        own = any(other.annotations for other in self.speakers.values())
+        if self.found and not own and speaker.number not in self.cited and speaker.text is not None:
             self.cited.add(speaker.number)
             events += [Cite(speaker.text, cite) for cite in read_found(self.dialect, self.found)]
         super().close_all(speaker, events)

@@ -11,7 +11,19 @@ from ...core.media import kind_of, standard
 from ...core.reading import as_dict, compact, maybe_str, need_str
 from ...core.writing import Writing, data_uri, joined, split_data_uri
 from ...ledger import Ledger
-from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
+from ...model import (
+    Block,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Raw,
+    Reasoning,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from ...tools import freeform
 from ...tools.tool_errors import mark_error, unmark_error
 from .._stored import FREE, issuer_of_file, note_owner
@@ -20,7 +32,8 @@ if TYPE_CHECKING:
     from . import SemanticKernel
 
 MEDIA = ("image", "audio", "binary")
-NAMED = ("name", "function_name", "plugin_name")
+PARTS = ("function_name", "plugin_name")
+NAMED = ("name", *PARTS)
 SEPARATOR = "-"
 """What stands between the name of a plugin and that of its function."""
 
@@ -101,12 +114,16 @@ def read_name(doc: dict[str, Json], at: str) -> tuple[str, tuple[str, ...]]:
     whole = f"{plugin}{SEPARATOR}{own}" if plugin and own else own
     if name is None or name == whole:
         return whole or need_str(doc, "name", at), NAMED
-    return name, ("name",) if own else NAMED
+    if own is None and (not plugin or name.startswith(plugin + SEPARATOR)):
+        return name, NAMED
+    return name, ("name",)  # the parts contradict it
 
 
-def write_name(name: str) -> dict[str, Json]:
-    """The name in its parts, as the library divides it."""
+def write_name(name: str, extras: Extras | None) -> dict[str, Json]:
+    """The name in its parts, as the library divides it; those that contradict it are extras."""
     plugin, separator, own = name.partition(SEPARATOR)
+    if extras is not None and not extras.fields.keys().isdisjoint(PARTS):
+        return {"name": name}
     if not (separator and plugin and own):
         return {"name": name, "function_name": name}
     return {"name": name, "function_name": own, "plugin_name": plugin}
@@ -131,7 +148,7 @@ def write_call(d: SemanticKernel, call: ToolCall, w: KernelWriting) -> Json:
     if call.item_id is not None:
         out |= {"id": call.item_id, "call_id": call_id}
     name = w.functions[call_id] = w.tool_name(call.name, call.at)
-    out |= write_name(name)
+    out |= write_name(name, call.extras if w.same else None)
     out["arguments"] = call.arguments if w.same or call.arguments.strip() else "{}"
     return d.emit(out, call, w.log)
 
@@ -181,7 +198,8 @@ def write_result(d: SemanticKernel, result: ToolResult, w: KernelWriting) -> Jso
     unknown = w.same and result.call_id is None
     out["id"] = None if unknown else w.result_id(result)
     out["result"] = mark_error(text) if result.is_error and w.same else text or ""
-    out |= write_name(name_of(d, result, out["id"], w))
+    name = name_of(d, result, out["id"], w)
+    out |= write_name(name, result.extras if w.same else None)
     return d.emit(out, result, w.log)
 
 

@@ -58,11 +58,12 @@ def write_messages(d: Strands, tree: History, log: Ledger) -> Json:
 def write_prompt(d: Strands, messages: Sequence[Message], w: Writing) -> Json | None:
     """The system prompt: one text as it is, or blocks."""
     out: list[Json] = []
-    for index, message in enumerate(messages):
+    for message in messages:
         d.lose(message.extras, message.at, w.log)
-        if index:
-            d.merge_prompt(message, w.log)
-        out += blocks.write_blocks(d, message.content, w)
+        written = blocks.write_blocks(d, message.content, w)
+        if not w.same:
+            d.note_prompt(message, bool(out), bool(written), w.log)
+        out += written
     if len(out) == 1 and out[0].keys() == {"text"}:
         return out[0]["text"]
     return out or None
@@ -120,6 +121,8 @@ def write_history(d: Strands, messages: Sequence[Message], w: Writing) -> list[J
         goes_on = before == "tool" and message.role in ("tool", "user") and not own
         content = blocks.write_blocks(d, message.content, w)
         if goes_on and (content or not w.same):
+            if message.role == "user" and not message.content:
+                d.omit_message(message, w.log)
             content_of(out[-1]).extend(content)
             d.lose(extras, message.at, w.log)
         else:
