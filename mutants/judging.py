@@ -49,6 +49,8 @@ class Verdict(NamedTuple):
     """the check that noticed; empty for a survivor"""
     asked: int
     """how many checks reach the mutant and were asked"""
+    place: int = -1
+    """of the check that noticed, among all; -1 if none did or the process ended without one"""
 
 
 class Map:
@@ -188,6 +190,13 @@ def loaded_by(module: Module, number: int) -> frozenset[Path]:
     return loaders(module.path, module.table(number)[0])
 
 
+def way(module: Module, number: int) -> str:
+    """How a mutant is put into the program."""
+    if module.mutants[number].function:
+        return "a function"
+    return "a module that is loaded" if loaded_by(module, number) else "a table"
+
+
 class Judge:
     """Asks the checks about the mutants of one file after the other."""
 
@@ -213,6 +222,32 @@ class Judge:
         order = [n for n in killers if n in asked] + [n for n in asked if n not in killers]
         if not order:
             return Verdict("", 0)
+        verdict = self._asked(module, number, order)
+        if verdict is not None and verdict.place >= 0:
+            if verdict.place in killers:
+                killers.remove(verdict.place)
+            killers.insert(0, verdict.place)
+            del killers[8:]
+        return verdict
+
+    def mistaken(self, module: Module, verdicts: dict[int, Verdict]) -> Iterator[str]:
+        """What is wrong with the verdicts: with the original in the place of a mutant, the checks
+        that noticed it must pass. Else everything is noticed, and nothing is told by that.
+        """
+        ways: dict[str, dict[int, Verdict]] = {}
+        for number, verdict in verdicts.items():
+            if verdict.killer:
+                ways.setdefault(way(module, number), {})[number] = verdict
+        for name, noticed in ways.items():
+            number = next((n for n, v in noticed.items() if v.place < 0), min(noticed))
+            order = sorted({v.place for v in noticed.values() if v.place >= 0})
+            found = self._asked(module.unchanged(), number, order)
+            if found is None or found.killer:
+                by = "it cannot be put in" if found is None else found.killer
+                yield f"{module.name}: without any fault, put in as {name}: {by}"
+
+    def _asked(self, module: Module, number: int, order: list[int]) -> Verdict | None:
+        """Put a mutant in, in a process of its own, and ask some checks."""
         readable, writable = os.pipe()
         if not (child := os.fork()):
             os.close(readable)
@@ -230,13 +265,9 @@ class Judge:
             return Verdict("", len(order))
         if not words:
             return Verdict("the process ended", len(order))
-        killer = int(words[-1])
-        if killer in killers:
-            killers.remove(killer)
-        killers.insert(0, killer)
-        del killers[8:]
-        check = self.checks[killer]
-        return Verdict(f"{check.law} {check.name}", len(order))
+        place = int(words[-1])
+        check = self.checks[place]
+        return Verdict(f"{check.law} {check.name}", len(order), place)
 
     def chosen(self, module: Module, number: int, laws: Sequence[str]) -> dict[int, None]:
         """The checks that reach a mutant, those that go different ways through its file first."""
