@@ -118,12 +118,13 @@ def tried(
     """Try the mutants of the files that are wanted, and print what became of them."""
     for path in files:  # what is loaded on demand, too
         import_module(f"dragoman.{'.'.join(path.relative_to(CORE).with_suffix('').parts)}")
-    reach = recorded(checks, files, STORE / f"{digest()}.reach")
+    reach, failing = recorded(checks, files, STORE / f"{digest()}.reach")
     pool = gathered(files, STORE / f"{digest()}.pool") if options.tell else None
     judge = Judge(checks, reach)
     teller = None if pool is None else Teller(judge, pool)
     reasons = equivalents()
     rows, wrong = [], list(unknown(reasons, wanted))
+    wrong += [f"fails without any mutant, and is not asked: {check}" for check in failing]
     for path in wanted:
         row, problems = judged(judge, teller, path, options.sample, options.seed, reasons)
         rows.append(row)

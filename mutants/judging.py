@@ -118,21 +118,27 @@ Known = dict[tuple[str, str, int], bytes]
 """Which lines a check reaches, in pairs of numbers, as far as it is known."""
 
 
-def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> Map:
-    """Which checks reach which lines; of those that are new, a process of its own finds out.
+def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> tuple[Map, list[str]]:
+    """Which checks reach which lines, and the checks that fail without any mutant.
 
-    It ends with all that it has put into caches.
+    Of those that are new, a process of its own finds out; it ends with all that it has put into
+    caches. What fails reaches nothing, and is tried again the next time.
     """
     known: Known = pickle.loads(store.read_bytes()) if store.exists() else {}
     if any(check[:3] not in known for check in checks):
         store.parent.mkdir(parents=True, exist_ok=True)
-        in_a_child(lambda: _record(checks, files, known, store), "a check fails without any mutant")
+        in_a_child(lambda: _record(checks, files, known, store), "no reach can be recorded")
         known = pickle.loads(store.read_bytes())
     found = Map(files)
+    failing: list[str] = []
     for number, check in enumerate(checks):
-        flat = array("H", known[check[:3]])
+        lines = known.get(check[:3])
+        if lines is None:
+            failing.append(f"{check.law} {check.name}")
+            lines = b""
+        flat = array("H", lines)
         found.add(number, list(zip(flat[::2], flat[1::2], strict=True)))
-    return found
+    return found, failing
 
 
 def in_a_child(work: Callable[[], None], otherwise: str) -> None:
@@ -152,17 +158,13 @@ def in_a_child(work: Callable[[], None], otherwise: str) -> None:
 
 
 def _record(checks: Sequence[Check], files: Sequence[Path], known: Known, store: Path) -> None:
-    """Store what was found out even if some checks fail: it took minutes."""
     part = store.with_suffix(".part")
-    failing: list[str] = []
-    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known, failing))))
+    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
     part.rename(store)
-    if failing:
-        raise AssertionError("\n\n".join(failing))
 
 
 def _new(
-    checks: Sequence[Check], files: Sequence[Path], known: Known, failing: list[str]
+    checks: Sequence[Check], files: Sequence[Path], known: Known
 ) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     reach = Reach(files)
     for check in checks:
@@ -173,8 +175,7 @@ def _new(
                 lines = []
                 try:
                     check.run()
-                except Exception as problem:
-                    failing.append(f"{check.law} {check.name}\n{problem}")
+                except Exception:
                     continue
             yield check[:3], array("H", chain.from_iterable(lines)).tobytes()
 

@@ -12,7 +12,7 @@ from kept import Case
 from mutants import judging
 from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, judged, measured, name_of
 from mutants.checks import Check, Reach, kept_check
-from mutants.judging import Judge, Map, Verdict
+from mutants.judging import Judge, Map, Verdict, recorded
 from mutants.mutating import Module, function_code
 from mutants.pool import Pool, digest, reached
 from mutants.telling import Search, Teller, Told, smaller
@@ -125,6 +125,20 @@ def test_a_check_that_fails_without_any_fault_is_found_out() -> None:
     assert all(verdict.killer for verdict in given.values())
     (problem,) = judge.mistaken(found, given)
     assert problem == f"{PAIRING}: without any fault, put in as a function: kept one"
+
+
+def test_a_check_that_fails_before_is_named_and_not_asked(tmp_path: Path) -> None:
+    """It says nothing of a mutant, and what else there is can still be measured."""
+    file = CORE / PAIRING
+    checks = [
+        Check("broken", "kept", 0, lambda: 1 / 0),
+        kept_check(CALLS, kept.outcome(CALLS)),
+    ]
+    reach, failing = recorded(checks, [file], tmp_path / "some.reach")
+    assert failing == ["kept broken"]
+    found = Module(file, PAIRING)
+    asked = {n for number in range(len(found.mutants)) for n in reach.reach(found, number)}
+    assert asked == {1}
 
 
 def test_a_check_that_notices_a_fault_is_no_problem() -> None:
