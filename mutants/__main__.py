@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from .checks import ROOT, Check, corpus_checks, with_tests
-from .judging import LAWS, QUICK, Judge, recorded
+from .judging import LAWS, QUICK, Judge, Verdict, recorded
 from .mutating import Module, Mutant
 from .pool import gathered
 from .telling import Teller
@@ -25,8 +25,10 @@ FILES = (
     "streams/splicing.py",
     "streams/framing/*.py",
     "capsule/*.py",
+    "dialects/_chatlike.py",
     "dialects/_claude_turns.py",
     "dialects/_gemma.py",
+    "dialects/_sessions.py",
     "dialects/_xzatoma.py",
     "dialects/*/turns.py",
     "dialects/*/order.py",
@@ -38,7 +40,11 @@ FILES = (
     "dialects/*/parts.py",
     "dialects/*/results.py",
     "dialects/vercel_core/__init__.py",
+    "dialects/*/contents.py",
+    "dialects/*/history.py",
     "dialects/*/items.py",
+    "dialects/*/pieces.py",
+    "dialects/*/steps.py",
     "dialects/*/calls.py",
     "dialects/*/details.py",
     "dialects/*/signing.py",
@@ -112,16 +118,17 @@ def tried(
     """Try the mutants of the files that are wanted, and print what became of them."""
     for path in files:  # what is loaded on demand, too
         import_module(f"dragoman.{'.'.join(path.relative_to(CORE).with_suffix('').parts)}")
-    reach = recorded(checks, files, STORE / f"{digest()}.reach")
+    reach, failing = recorded(checks, files, STORE / f"{digest()}.reach")
     pool = gathered(files, STORE / f"{digest()}.pool") if options.tell else None
     judge = Judge(checks, reach)
     teller = None if pool is None else Teller(judge, pool)
     reasons = equivalents()
     rows, wrong = [], list(unknown(reasons, wanted))
+    wrong += [f"fails without any mutant, and is not asked: {check}" for check in failing]
     for path in wanted:
-        row, killed = judged(judge, teller, path, options.sample, options.seed, reasons)
+        row, problems = judged(judge, teller, path, options.sample, options.seed, reasons)
         rows.append(row)
-        wrong += [f"listed as equivalent, but noticed by {by}:\n{mutant}" for mutant, by in killed]
+        wrong += problems
         print(f"{line(row)}", flush=True)
         for mutant in row.survived:
             print(f"  {mutant}".replace("\n", "\n  "), flush=True)
@@ -172,31 +179,39 @@ def judged(
     sample: int,
     seed: int,
     reasons: dict[tuple[str, ...], str],
-) -> tuple[Row, list[tuple[Mutant, str]]]:
+) -> tuple[Row, list[str]]:
+    """What became of the mutants of a file, and what is wrong with the list or with the judge."""
     module = Module(path, path.relative_to(CORE).as_posix())
     numbers = list(range(len(module.mutants)))
     if sample and sample < len(numbers):
         numbers = sorted(Random(f"{seed} {module.name}").sample(numbers, sample))
     killed, listed, unfit, told = 0, 0, 0, 0
     survived: list[Mutant] = []
-    known: list[tuple[Mutant, str]] = []
+    wrong: list[str] = []
+    verdicts: dict[int, Verdict] = {}
     for number in numbers:
         mutant = module.mutants[number]
         is_listed = name_of(mutant) in reasons
         verdict = judge.verdict(module, number, LAWS if teller is None else QUICK)
         if verdict is None:
             unfit += 1
-        elif is_listed:
+            continue
+        verdicts[number] = verdict
+        if is_listed:
             listed += 1
             if verdict.killer:
-                known.append((mutant, verdict.killer))
+                by = verdict.killer
+                wrong.append(f"listed as equivalent, but noticed by {by}:\n{mutant}")
         elif verdict.killer:
             killed += 1
         elif teller is not None and teller.keep(module, number):
             killed, told = killed + 1, told + 1
         else:
             survived.append(mutant)
-    return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), known
+    wrong += judge.mistaken(module, verdicts)
+    if unfit > len(numbers) // 2:
+        wrong.append(f"{module.name}: {unfit} of {len(numbers)} mutants could not be put in")
+    return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), wrong
 
 
 def name_of(mutant: Mutant) -> tuple[str, ...]:

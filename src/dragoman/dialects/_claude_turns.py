@@ -18,9 +18,6 @@ from ..model import Block, Hosted, Json, Message, Raw, Reasoning, Request, Text,
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
-if TYPE_CHECKING:
-    from ..dialect import Dialect
-
 CLAUDE = "anthropic"
 Is = Callable[[Json], bool]
 
