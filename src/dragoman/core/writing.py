@@ -71,15 +71,16 @@ class Names(Struct, eq=False):
 
     def stays(self, name: str) -> bool:
         """Whether an identifier is legal here, and nobody else's."""
-        if name in self.staying:
+        staying = self.staying
+        if name in staying:
             return True
         # Nearly all identifiers are ASCII words, which every pattern allows.
-        if not (name.isascii() and name.isidentifier() and len(name) <= self.rule[1]):
+        if not (name.isidentifier() and name.isascii() and len(name) <= self.rule[1]):
             if not self.fits(name):
                 return False
         if name in self.made or name in self.given:
             return False
-        self.staying.add(name)
+        staying.add(name)
         return True
 
     def fits(self, name: str) -> bool:

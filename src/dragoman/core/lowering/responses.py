@@ -97,7 +97,11 @@ def _fit(candidates: tuple[Candidate, ...], lacks: Lacks) -> bool:
         message = candidate.message
         if is_words(message):
             continue  # as many are
-        if first_unfit((message,), plan_of(lacks.can, "response")) is not None:
+        plan = plan_of(lacks.can, "response")
+        content = message.content
+        if content and content[0].__class__ in plan.rare[message.role]:
+            return False  # reasoning comes first
+        if first_unfit((message,), plan) is not None:
             return False
     return True
 

@@ -25,11 +25,12 @@ from ...model import (
     Response,
     Stop,
     Text,
+    ToolCall,
     Usage,
 )
 from . import turns
 from .grounding import cited, grounded
-from .parts import emit, write_part
+from .parts import emit, write_call, write_part
 from .spelling import both, is_camel, pick, pick_dict, pick_str
 from .turns import CONTENT_KEYS
 
@@ -264,6 +265,9 @@ def write_answer_content(d: Gemini, message: Message, w: Writing) -> tuple[Json,
             if block.extras is None or d.is_mute(block.extras):
                 parts.append({"text": block.text})  # the usual shape
                 continue
+        elif block.__class__ is ToolCall:
+            parts.append(write_call(d, block, w, called))
+            continue
         parts += write_part(d, block, w, called)
     grounding = grounded(placed) if placed else None
     return turns.write_content(d, message, "model", parts, w), grounding

@@ -48,6 +48,7 @@ PLAIN_CALL = only("type", "call_id", "name", "arguments")
 PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
+OWN_ID = "an item id for a tool call"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
 
@@ -115,7 +116,7 @@ def add_item_id(d: ResponsesBase, out: dict[str, Json], call: ToolCall, w: ItemW
     out["status"] = "completed"
     if not w.same and d.names_calls and "id" not in out:  # clients go by it
         made = out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
-        w.log.later(note_item_id, d, "tool_call.item_id", "an item id for a tool call", call, made)
+        w.log.later(note_item_id, d, "tool_call.item_id", OWN_ID, call, made)
     return out
 
 
@@ -384,4 +385,4 @@ def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
             return None
         if part.get("text").__class__ is not str:
             return None
-    return tuple(part["text"] for part in parts)
+    return tuple([part["text"] for part in parts])

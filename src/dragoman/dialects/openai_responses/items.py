@@ -220,11 +220,11 @@ def read_item(
 
 
 def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
+    if block.__class__ is ToolCall:
+        return d.write_call(block, w)
+    if block.__class__ is Reasoning:
+        return d.write_reasoning(block, w)
     match block:
-        case ToolCall():
-            return d.write_call(block, w)
-        case Reasoning():
-            return d.write_reasoning(block, w)
         case Hosted() if block.payload.get("type").__class__ is not str:  # nobody could read it
             d.omit(block, w.log)
         case Hosted() | Raw() if d.knows(block.dialect):
@@ -325,12 +325,9 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
     for block in content:
         if easy and block.__class__ is Text:
             out.append(write_easy(d, block, w))
-        elif block.__class__ is ToolCall and block.extras is None:  # the usual shape
-            if written:
-                out.append(write_message_item(d, written, w))
-                written = []
-            out.append(d.write_call(block, w))
-        elif block.__class__ is Text or d.is_part(block, w):
+        elif easy and block.__class__ is ToolCall and block.extras is None and not written:
+            out.append(d.write_call(block, w))  # the usual shape
+        elif block.__class__ is Text or (not is_alone(block, w) and d.is_part(block, w)):
             if written and d.begins_item(block.extras):
                 out.append(write_message_item(d, written, w))
                 written = []
@@ -345,6 +342,12 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
                 out.append(doc)
     if written:
         out.append(write_message_item(d, written, w))
+
+
+def is_alone(block: Block, w: ItemWriting) -> bool:
+    """Whether a block of a response is an item of its own, as calls and reasoning mostly are."""
+    kind = block.__class__
+    return w.reply and (kind is Reasoning or (kind is ToolCall and block.extras is None))
 
 
 def begins_item(d: ResponsesBase, extras: Extras | None) -> bool:
