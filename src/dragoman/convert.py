@@ -83,7 +83,8 @@ def convert(
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
-    if source is None or dialects.get(source).lines:
+    known = None if source is None else dialects.get(source)
+    if known is None or known.lines:
         doc = _as_one(doc, source, limit)
     halves: Whole | None = None
     try:
@@ -95,7 +96,7 @@ def convert(
         if halves is None:
             raise
         value = halves.value
-    reader = dialects.get(source) if source is not None else detected(value, facet)
+    reader = known or detected(value, facet)
     writer = dialects.get(target)
     tree = read_for(writer, value, reader, facet, model)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)

@@ -11,6 +11,7 @@ under the dialect's name, written back verbatim in the same dialect, and is a lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import filterfalse
 from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -46,7 +47,6 @@ from .model import (
     Response,
     Signature,
     Stop,
-    StopReason,
     Tool,
     Toolbox,
     ToolChoice,
@@ -380,16 +380,28 @@ class Dialect:
         """The fields that were not taken, and which of them are what is left of an object."""
         fields: dict[str, Json] = {}
         parts: tuple[str, ...] = ()
-        for key, value in doc.items():
+        blank = self.blank
+        keys: Iterable[str] = doc
+        if taken.__class__ is frozenset and (not partly or taken.isdisjoint(partly)):
+            keys = filterfalse(taken.__contains__, doc)  # as usual
+            if not partly:
+                for key in keys:
+                    value = doc[key]
+                    if value is not None and (key not in blank or not _is_empty(value)):
+                        fields[key] = value
+                return fields, parts
+        for key in keys:
+            value = doc[key]
+            if value is None:
+                continue
             if key in partly and value.__class__ is dict:
                 some = partly[key]
-                inner, deeper = self._rest(value, some, _objects(some))
+                objects = _objects(some) if some.__class__ is dict else NOTHING
+                inner, deeper = self._rest(value, some, objects)
                 if inner:
                     fields[key] = inner
-                    parts += (key, *[f"{key}/{part}" for part in deeper])
-            elif key in taken or value is None:
-                continue
-            elif value or not (key in self.blank and _is_empty(value)):
+                    parts += (key, *[f"{key}/{part}" for part in deeper]) if deeper else (key,)
+            elif key not in taken and (value or not (key in blank and _is_empty(value))):
                 fields[key] = value
         return fields, parts
 
@@ -524,16 +536,15 @@ class Dialect:
         word = self.choose_stop(candidate, stop)
         if word is None:
             self.lose_stop(candidate, w.log)
-        elif self._reason_of(word, candidate) != stop.reason or self.is_unnamed(stop, word):
+            return None
+        reason, stops = stop.reason, self.stops
+        if word in stops.vague:
+            understood = stops.reason(word, self.as_read(candidate))
+        else:
+            understood = stops.meanings.get(word, "other")
+        if understood != reason or (reason == "other" and self.is_unnamed(stop, word)):
             self.note_stop(candidate, word, w.log)
         return word
-
-    def _reason_of(self, word: str, candidate: Candidate) -> StopReason:
-        """What a reader will take a word for; only of a vague one does the content matter."""
-        stops = self.stops
-        if word not in stops.vague:
-            return stops.meanings.get(word, "other")
-        return stops.reason(word, self.as_read(candidate))
 
     def lose_stop(self, candidate: Candidate, log: Ledger) -> None:
         """A stop reason for which there is no word."""
@@ -543,11 +554,13 @@ class Dialect:
 
     def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
         """The word for a reason to stop, as the content allows it."""
-        called = self.stops.calls and wants_calls_run(candidate)
-        return self.stops.word("tool-call" if called else stop.reason)
+        reason = stop.reason
+        if reason == "other" and self.stops.calls and wants_calls_run(candidate):
+            reason = "tool-call"
+        return self.stops.word(reason)
 
     def as_read(self, candidate: Candidate) -> Message:
-        """What a reader will find of a reply."""
+        """What a reader will find of a reply, as far as its calls and refusals are concerned."""
         return candidate.message
 
     def invent_stop(self, candidate: Candidate, word: str, log: Ledger) -> str:
@@ -642,9 +655,9 @@ def _is_other(own: Json, kept: Json) -> bool:
     return own.__class__ is dict and kept.__class__ is dict and any(own.values()) and own != kept
 
 
-def _objects(some: Iterable[str]) -> Mapping[str, Iterable[str]]:
+def _objects(some: Mapping[str, Iterable[str]]) -> Mapping[str, Iterable[str]]:
     """The objects among the keys of an object that are taken in part as well."""
-    return {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
+    return {k: v for k, v in some.items() if v}
 
 
 def _is_empty(value: Json) -> bool:

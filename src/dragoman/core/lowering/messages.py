@@ -25,6 +25,7 @@ from ...model import (
 )
 from ...tools.tool_errors import MARK
 from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, FLAGGED, Capabilities, Place
+from ..lazy import Lazy
 from ..models import UNKNOWN, Facts
 from ..resuming import Scan
 from . import caching, citations, media, order, reasoning, results, roles, texts
@@ -237,8 +238,14 @@ def has_namespace(messages: Sequence[Message]) -> bool:
     return False
 
 
+def lose_item_id(target: str, at: str, log: Ledger) -> None:
+    log.dropped("tool_call.item_id", at, f"a call has one id in {target}")
+
+
 class Messages:
     """The messages of one tree on their way to one target."""
+
+    tools = Lazy[Tools](lambda lowering: Tools(lowering.to, lowering.log))
 
     def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
         self.to = to
@@ -248,7 +255,6 @@ class Messages:
         replies = to.can.replies if place == "response" else None
         self.form = replies or to.can.reasoning
         self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
-        self.tools = Tools(to, log)
         self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
         self.passed = None if to.writes is None or place != "history" else to.writes.lowered
         self.calm = True  # no message brings tools, so that each is lowered for itself
@@ -333,7 +339,15 @@ class Messages:
         out: list[Block] = []
         same = True
         form = self.form if role == "assistant" else None
+        calls = self.plain and ToolCall not in self.to.can.unfit.get(role, ())
         for block in blocks:
+            if calls and block.__class__ is ToolCall and block.cache is None:
+                if block.kind == "function":  # as most are
+                    if block.item_id is not None and self.place not in self.to.can.item_ids:
+                        self.log.later(lose_item_id, self.to.name, block.at)
+                        block, same = replace(block, item_id=None), False
+                    out.append(block)
+                    continue
             if block.__class__ is Text and block.cache is None and not block.citations:
                 if block.text and not block.text.isspace():  # as most are
                     out.append(block)
@@ -398,8 +412,7 @@ class Messages:
 
     def call(self, call: ToolCall) -> ToolCall:
         if call.item_id is not None and self.place not in self.to.can.item_ids:
-            why = f"a call has one id in {self.to.name}"
-            self.log.dropped("tool_call.item_id", call.at, why)
+            lose_item_id(self.to.name, call.at, self.log)
             call = replace(call, item_id=None)
         return self.tools.call(call)
 

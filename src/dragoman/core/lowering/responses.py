@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...ledger import Ledger
-from ...model import Candidate, Extras, Refusal, Response, Stop, ToolCall
+from ...model import Candidate, Extras, Message, Refusal, Response, Stop, Text, ToolCall
 from ..capabilities import LACKED, Capabilities
-from .messages import Messages, first_unfit, plan_of
+from .messages import Messages, first_unfit, has_namespace, plan_of
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
@@ -29,7 +31,10 @@ class Lacks(Struct, frozen=True):
     """The fields that a target lacks."""
 
     can: Capabilities
-    roots: tuple[tuple[str, str], ...]
+    codes: dict[str, str]
+    """Of a response: their names, and the codes of their losses."""
+    look: Callable[[Response], tuple[Any, ...]]
+    """Gives all of these at once, and something else after them."""
     logprobs: bool
     sequence: bool
     detail: bool
@@ -42,9 +47,11 @@ def lacks_of(can: Capabilities) -> Lacks:
     """What to look at, made once for each declaration, as in ``plan_of``."""
     found = LACKS.get(id(can))
     if found is None:
-        roots = tuple((code, name) for code, name in ROOT_FIELDS.items() if code in can.lacks)
+        codes = {name: code for code, name in ROOT_FIELDS.items() if code in can.lacks}
         others = (code in can.lacks for code in ("logprobs", "stop.sequence", "stop.detail"))
-        found = LACKS[id(can)] = Lacks(can, roots, *others)
+        names = [*codes, "failure", "failure"]  # two at least, else it gives no tuple
+        look = attrgetter(*names)
+        found = LACKS[id(can)] = Lacks(can, codes, look, *others)
     return found
 
 
@@ -55,24 +62,30 @@ def lower(tree: Response, to: Dialect, log: Ledger) -> Response:
         for other in candidates[can.candidates :]:
             log.dropped("candidates", other.at, f"{to.name} has one candidate")
         candidates = candidates[: can.candidates]
-    lacks = lacks_of(can)
+    lacks = LACKS.get(id(can)) or lacks_of(can)
     changed: dict[str, None] = {}
-    for code, name in lacks.roots:
-        value = getattr(tree, name)
+    for name, value in zip(lacks.codes, lacks.look(tree), strict=False):
         if value is not None and (value.__class__ is not Extras or value.fields):
-            _lack(code, tree.at, to, log)
             changed[name] = None
+    if changed:
+        log.later(_lack_fields, tree, to, lacks, changed)
     if not _fit(candidates, lacks):
         lowering = Messages(to, log, "response")
         candidates = tuple([_candidate(candidate, lowering) for candidate in candidates])
-    if candidates is tree.candidates and not changed:
-        return tree  # as most are
-    return replace(tree, candidates=candidates, **changed)
+    if changed:
+        return replace(tree, candidates=candidates, **changed)
+    return tree if candidates is tree.candidates else replace(tree, candidates=candidates)
+
+
+def _lack_fields(
+    tree: Response, to: Dialect, lacks: Lacks, names: Iterable[str], log: Ledger
+) -> None:
+    for name in names:
+        _lack(lacks.codes[name], tree.at, to, log)
 
 
 def _fit(candidates: tuple[Candidate, ...], lacks: Lacks) -> bool:
     """Whether there is nothing to lower in any of them."""
-    plan = plan_of(lacks.can, "response")
     for candidate in candidates:
         if lacks.logprobs and candidate.logprobs is not None:
             return False
@@ -81,12 +94,31 @@ def _fit(candidates: tuple[Candidate, ...], lacks: Lacks) -> bool:
                 return False
             if lacks.detail and stop.detail is not None:
                 return False
-        if first_unfit((candidate.message,), plan) is not None:
+        message = candidate.message
+        if is_words(message):
+            continue  # as many are
+        plan = plan_of(lacks.can, "response")
+        content = message.content
+        if content and content[0].__class__ in plan.rare[message.role]:
+            return False  # reasoning comes first
+        if first_unfit((message,), plan) is not None:
             return False
     return True
 
 
+def is_words(message: Message) -> bool:
+    """Whether a reply is one text with nothing to it, and not empty: that fits everywhere."""
+    content = message.content
+    if len(content) != 1 or message.role != "assistant" or message.name is not None:
+        return False
+    text = content[0]
+    if text.__class__ is not Text or text.citations or text.cache is not None:
+        return False
+    return bool(text.text) and not text.text.isspace()
+
+
 def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
+    lowering.plain = not has_namespace((candidate.message,))
     message, stop = lowering.message(candidate.message), _stop(candidate, lowering)
     lacks = lowering.to.can.lacks
     if message is not candidate.message:
