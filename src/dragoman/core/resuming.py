@@ -146,35 +146,48 @@ class Note(NamedTuple):
 class Seeing:
     """Whether messages begin with those that were seen; several passes ask the same."""
 
-    __slots__ = ("cuts", "grows", "replies", "scratch")
+    __slots__ = ("asked", "grows", "place", "replies", "scratch", "seen")
 
     def __init__(self) -> None:
         self.scratch = Ledger()  # for what is only tried
         self.grows = True  # all that there was in the last turn is the same in this one
-        self.replies: list[tuple[Sequence[Message], tuple[Message, ...], bool]] = []
-        self.cuts: list[tuple[Sequence[Message], tuple[Message, ...]]] = []
+        self.ask(())
+
+    def ask(self, messages: Sequence[Message]) -> None:
+        """Of which messages is spoken from now on."""
+        self.asked = messages
+        self.place: int | None = None  # the one to note
+        self.seen: tuple[Message, ...] | None = None  # the messages up to there
+        self.replies: list[tuple[tuple[Message, ...], bool]] = []
 
     def begins(self, messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
-        for asked, known, reply in self.replies:
-            if asked is messages and known is seen:
+        if messages is not self.asked:
+            self.ask(messages)
+        for known, reply in self.replies:
+            if known is seen:
                 return reply
         reply = begins(messages, seen)
-        self.replies = [(messages, seen, reply), *self.replies[:PLACES]]
+        self.replies.append((seen, reply))
         return reply
 
     def stop(self, messages: Sequence[Message]) -> int:
         """The place to note: the end, or the last calm place before it."""
-        if self.grows and messages and messages[-1].role in OTHERS:
-            return len(messages)
-        return calm_place(messages)
+        if messages is not self.asked:
+            self.ask(messages)
+        place = self.place
+        if place is None:
+            end = self.grows and messages and messages[-1].role in OTHERS
+            place = self.place = len(messages) if end else calm_place(messages)
+        return place
 
     def cut(self, messages: Sequence[Message], place: int) -> tuple[Message, ...]:
         """The messages up to a place, the same object for all who note that place."""
-        for asked, seen in self.cuts:
-            if asked is messages and len(seen) == place:
-                return seen
-        seen = tuple(messages[:place])  # the very same, if it is all of a tuple
-        self.cuts = [(messages, seen), *self.cuts[:1]]
+        if messages is not self.asked:
+            self.ask(messages)
+        seen = self.seen
+        if seen is None or len(seen) != place:
+            # The very same, if it is all of a tuple.
+            seen = self.seen = tuple(messages[:place])
         return seen
 
 
@@ -265,7 +278,7 @@ def calm_place(messages: Sequence[Message]) -> int:
 class Writes:
     """What the passes on the way to a target have done, up to some calm places."""
 
-    __slots__ = ("fitting", "lowered", "paired", "seeing", "signed", "tools", "written")
+    __slots__ = ("fit", "fitting", "lowered", "paired", "seeing", "signed", "tools", "written")
 
     def __init__(self) -> None:
         self.forget()
@@ -275,6 +288,7 @@ class Writes:
         self.paired, self.fitting, self.signed = Scan(seeing), Scan(seeing), Scan(seeing)
         self.lowered, self.written = Pass(seeing), Pass(seeing)
         self.tools: Listed | None = None
+        self.fit: tuple[Tool, ...] | None = None  # the tools in which there is nothing to lower
 
 
 class Listed(NamedTuple):
