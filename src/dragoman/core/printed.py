@@ -120,12 +120,12 @@ def same(one: Any, two: Any) -> bool:
     if kind in EXACT:
         return bool(one == two)
     if kind is dict:
-        if len(one) != len(two):
+        kinds = [*map(type, one.values())]
+        if kinds != [*map(type, two.values())] or [*one] != [*two]:
             return False
-        for (key, value), (other, its) in zip(one.items(), two.items(), strict=True):
-            if key != other or not (value is its or same(value, its)):
-                return False
-        return True
+        if EXACT.issuperset(kinds):  # then equal is the same
+            return bool(one == two)
+        return all(map(same, one.values(), two.values()))
     if kind is list:
         return len(one) == len(two) and all(map(same, one, two))
     return kind is float and repr(one) == repr(two)

@@ -74,7 +74,7 @@ def calm(items: Sequence[Any], turn: Callable[[Any], bool], other: Callable[[Any
 class Reads:
     """What a reader has read, up to some calm places."""
 
-    __slots__ = ("grows", "history", "listed", "notes", "stop", "tools")
+    __slots__ = ("grows", "history", "listed", "messages", "notes", "stop", "tools")
 
     def __init__(self) -> None:
         self.grows = True  # all that there was in the last turn is the same in this one
@@ -82,7 +82,8 @@ class Reads:
         self.listed: Json = None  # the tools as they stood there, and as they were read
         self.tools: tuple[Tool, ...] = ()
         self.history: list[Json] | None = None  # the list that is to be read
-        self.notes: list[tuple[int, list[Message], Any]] = []
+        self.messages: list[Message] = []  # all that was read in the last turn
+        self.notes: list[tuple[int, int, Any]] = []  # place, how many messages, the reader's state
 
     def expect(self, history: list[Json] | None, known: int, grows: bool) -> None:
         """The list that is read next; so many of its elements are those of the last one."""
@@ -90,19 +91,28 @@ class Reads:
         self.notes = [note for note in self.notes if note[0] <= known]
 
     def begin(self, docs: list[Json]) -> tuple[list[Message], int, int, Any]:
-        """What was read, up to which element; what is the next calm place; the reader's state."""
+        """What was read, up to which element; what is the next calm place; the reader's state.
+
+        The list is what goes on: what a reader adds to it is there in the next turn, up to a note.
+        """
         if docs is not self.history:
             return [], 0, -1, None
         end = len(docs)
         stop = end if self.grows and is_other(docs[-1]) else calm(docs, is_turn, is_other)
         self.stop = stop
-        for place, messages, state in reversed(self.notes):
+        for number in range(len(self.notes) - 1, -1, -1):
+            place, count, state = self.notes[number]
             if place < end and is_turn(docs[place]):
-                return messages[:], place, stop if stop > place else -1, state
-        return [], 0, stop, None
+                del self.notes[number + 1 :]  # of which the messages go now
+                del self.messages[count:]
+                return self.messages, place, stop if stop > place else -1, state
+        self.forget()
+        return self.messages, 0, stop, None
 
     def note(self, place: int, messages: list[Message], state: Any = None) -> None:
-        self.notes = [*self.notes[1 - PLACES :], (place, messages[:], state)]
+        """What was read up to a place; a reader may go on with the very list."""
+        self.messages = messages
+        self.notes = [*self.notes[1 - PLACES :], (place, len(messages), state)]
 
     def end(self, docs: list[Json], messages: list[Message], state: Any = None) -> None:
         """All has been read; the next turn may begin here."""
@@ -110,7 +120,7 @@ class Reads:
             self.note(self.stop, messages, state)
 
     def forget(self) -> None:
-        self.notes = []
+        self.notes, self.messages = [], []
 
 
 NOTHING_READ = Reads()
@@ -257,6 +267,8 @@ def begins(messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
     place = len(seen)
     if place >= len(messages) or messages[place].role != "assistant":
         return False
+    if all(map(is_, seen, messages)):
+        return True
     lead = 0
     while lead < place and seen[lead] is not messages[lead]:
         lead += 1
