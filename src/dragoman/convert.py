@@ -83,8 +83,8 @@ def convert(
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
-    known = None if source is None else dialects.get(source)
-    if known is None or known.lines:
+    reader = None if source is None else dialects.get(source)
+    if reader is None or reader.lines:
         doc = _as_one(doc, source, limit)
     halves: Whole | None = None
     try:
@@ -96,13 +96,14 @@ def convert(
         if halves is None:
             raise
         value = halves.value
-    reader = known or detected(value, facet)
+    if reader is None:
+        reader = detected(value, facet)
     writer = dialects.get(target)
     tree = read_for(writer, value, reader, facet, model)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
     if doc.__class__ is bytes and halves is None and fail_on == () and capsule is None:
         # Nobody looks into what was written: bytes came, and bytes are wanted.
-        log.embeds = not (carry or reader.name == writer.name or writer.keeps_source)
+        log.embeds = not (carry or writer.keeps_source or reader.name == writer.name)
         document, carried = writer.write(tree, log), None
         if carry:
             carried = capsules.make(

@@ -225,32 +225,33 @@ class Dialect:
 
     def write(self, tree: Tree, log: Ledger) -> Json:
         """A canonical tree as a document of this dialect; what it cannot say goes to the log."""
-        write = getattr(self, _WRITERS.get(type(tree), ""), None)
+        kind = tree.__class__
+        write = getattr(self, _WRITERS.get(kind, ""), None)
         if write is None:
-            facet = _FACET_OF.get(type(tree))
+            facet = _FACET_OF.get(kind)
             if facet is None:
-                raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
+                raise Unsupported(f"not a canonical tree: {kind.__name__}")
             self._refuse("write", facet)
         log.target = self.name
         same = tree.dialect == self.name
         if same and tree.original is not None:
-            return source.write(self, tree, _FACET_OF[type(tree)], log)
-        if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
-            return self.write_as_error(tree, log)
+            return source.write(self, tree, _FACET_OF[kind], log)
         try:
+            if kind is Request and not same:
+                self.judge_model(tree, log)
+                texts = plain_texts(tree.messages, self) if self.writes is None else None
+                if texts is not None:
+                    log.plain, log.texts = tree.messages, texts
+                elif self.pairs:
+                    tree = self.pair_up(tree, log)
+                return write(lower(tree, self, log) if self.lowers else tree, log)
+            if kind is Response and tree.failure is not None and not self.holds_failure(tree):
+                return self.write_as_error(tree, log)
             if same:
                 tree = spell(tree, self, log)
-            else:
-                if isinstance(tree, Request):
-                    self.judge_model(tree, log)
-                    texts = plain_texts(tree.messages, self) if self.writes is None else None
-                    if texts is not None:
-                        log.plain, log.texts = tree.messages, texts
-                    elif self.pairs:
-                        tree = self.pair_up(tree, log)
-                if self.lowers:
-                    tree = lower(tree, self, log)
-            if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
+            elif self.lowers:
+                tree = lower(tree, self, log)
+            if kind is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None
             return write(tree, log)

@@ -81,15 +81,18 @@ __all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts", "spell"]
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
-        can, params = to.can, tree.params
-        if can.caching is not ALL_MARKS and (tree.tools or params.cache is not None):
+        can, params, listed, writes = to.can, tree.params, tree.tools, to.writes
+        fit = not listed or (writes is not None and writes.fit is listed)  # nothing to lower
+        if can.caching is not ALL_MARKS and not (fit and params.cache is None):
             tree = caching.request(tree, to, log)
         if params.thinking is not None:
             tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
-        special = tree.tools and tools.are_special(tree.tools, can)
-        passed = None if to.writes is None else to.writes.fitting
+        special = not fit and tree.tools and tools.are_special(tree.tools, can)
+        if writes is not None and not special and tree.tools is listed:
+            writes.fit = listed
+        passed = None if writes is None else writes.fitting
         plain = log.plain is tree.messages
         if special or not (plain or messages.fit(tree.messages, can, "history", passed)):
             tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))

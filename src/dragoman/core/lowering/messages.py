@@ -50,12 +50,9 @@ def fit(
     return unfit is None
 
 
-AFTER = {
-    "": ("system", "user"),
-    "system": ("user",),
-    "user": ("assistant",),
-    "assistant": ("user",),
-}
+FIRST = ("system", "user")
+NEXT = {"system": ("user",), "user": ("assistant",), "assistant": ("user",)}
+"""Who speaks after whom, where they take turns."""
 
 
 def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str]] | None:
@@ -65,22 +62,24 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str
     be written everywhere: there is nothing to pair, to lower or to put in order.
     """
     out: list[tuple[str, str]] = []
-    before = ""
+    expected: tuple[str, ...] = FIRST
+    add = out.append
     for message in messages:
         role, content = message.role, message.content
-        if len(content) != 1 or role not in AFTER[before]:
+        if role not in expected or len(content) != 1 or content[0].__class__ is not Text:
             return None
-        text = content[0]
-        if text.__class__ is not Text or text.cache is not None or text.citations:
+        text: Text = content[0]
+        words = text.text
+        if not words or words.isspace() or text.cache is not None or text.citations:
             return None
-        if not (words := text.text) or words.isspace() or message.name is not None:
+        if message.name is not None:
             return None
-        if (extras := text.extras) is not None and not to.is_mute(extras):
+        if text.extras is not None and not to.is_mute(text.extras):
             return None
-        if (extras := message.extras) is not None and not to.is_mute(extras):
+        if message.extras is not None and not to.is_mute(message.extras):
             return None
-        out.append((role, words))
-        before = role
+        add((role, words))
+        expected = NEXT[role]
     return out or None
 
 
