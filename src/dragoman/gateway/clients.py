@@ -16,6 +16,9 @@ from .config import LOOPBACK, Client
 
 ANYONE = Client(operator=True)
 """Whoever asks where no keys are configured: somebody on this machine."""
+NOBODY = Client()
+"""Whoever asks before its key was looked at."""
+EVERY = ("*",)
 
 
 class Refused(Exception):
@@ -58,7 +61,7 @@ class Guests:
 
     def begin(self, name: str, client: Client, model: str) -> None:
         """One more request of a client; ``end`` must follow."""
-        if not any(fnmatchcase(model, pattern) for pattern in client.models):
+        if client.models != EVERY and not any(fnmatchcase(model, each) for each in client.models):
             raise Refused("permission", f"this key may not use the model {model!r}")
         if client.concurrency is not None and self._open.get(name, 0) >= client.concurrency:
             raise Refused("rate-limit", "too many requests at once", 1.0)
