@@ -612,8 +612,7 @@ class Handling:
         await self._send({"type": "http.response.start", "status": status, "headers": listed})
 
     def _loss_words(self) -> str:
-        codes = self.seen.codes()
-        return f"{sum(codes.values())}; " + ", ".join(codes)
+        return f"{len(self.seen.losses)}; " + ", ".join(self.seen.codes())
 
     def _loss_headers(self) -> dict[str, str]:
         if not self.seen.losses:

@@ -198,8 +198,8 @@ def additions(data: bytes, kind: Kind) -> int:
     """How many frames add to a text in a piece of a stream that is made of such frames; else 0."""
     if not data.endswith(END):
         return 0
-    for start, following, lines in kind.additions:
-        if data.startswith(start):
+    for addition in kind.additions:
+        if data.startswith(addition.start):
             break
     else:
         return 0
@@ -207,11 +207,11 @@ def additions(data: bytes, kind: Kind) -> int:
         if odd in data:
             return 0
     count = 1
-    if (found := data.count(b"\n")) != lines:
+    if (found := data.count(b"\n")) != addition.lines:
         # A frame ends as the last one does and the next one begins as the first one did, so often
         # that no line is left.
-        count += data.count(following)
-        if found != count * lines:
+        count += data.count(addition.next)
+        if found != count * addition.lines:
             return 0
     for each in kind.each:
         if data.count(each) == count:

@@ -67,9 +67,11 @@ class Seen:
 
     def codes(self) -> dict[str, int]:
         """Losses by kind and code."""
-        if not self.losses:
-            return {}
-        return dict(Counter(f"{loss.kind} {loss.what}" for loss in self.losses))
+        found: dict[str, int] = {}
+        for loss in self.losses:
+            code = f"{loss.kind} {loss.what}"
+            found[code] = found.get(code, 0) + 1
+        return found
 
     def line(self) -> dict[str, Any]:
         now = time.monotonic()

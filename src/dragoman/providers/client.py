@@ -172,7 +172,7 @@ class Client:
         # aiohttp's errors hold the request, and the request holds the key. So ours are raised
         # outside of the handlers, where nothing is chained to them.
         try:
-            # Interim responses (1xx) are no silence: without this a server could send them for ever.
+            # Interim responses (1xx) are no silence: without this they could come for ever.
             with within(self.timeout):
                 return await self._open().request(
                     message.method,
