@@ -314,6 +314,13 @@ class Exchange:
         self.losses = (*session.duplicates(doc, turn.value), *turn.log.losses)
         return Again(turn.data, self.losses)
 
+    def close(self) -> None:
+        """Let go of the request and its reply: with its stream an exchange refers to itself, and
+        what they hold would stay until the garbage collector comes by.
+        """
+        self._forget()
+        self.asked = self.sent = self._loaded = None
+
     def _forget(self) -> None:
         """Forget an earlier request and its reply."""
         self._tree, self._names, self._flow = None, {}, None

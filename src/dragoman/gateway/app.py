@@ -182,6 +182,7 @@ class Gateway:
             self.tracing.ended(seen, handling.headers, "" if asked is None else asked.dialect.name)
         if self.observer is not None:
             self.observer.ended(seen)
+        handling.close()
 
     async def _until_gone(self, work: Awaitable[None], receive: Receive) -> None:
         task = asyncio.current_task()

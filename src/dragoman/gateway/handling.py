@@ -96,6 +96,12 @@ class Handling:
             self._send = observed_send(self._observer, self.seen, send)
         self._array = Array() if door.array else None
 
+    def close(self) -> None:
+        """Let go of what refers back to it, so that a document is gone when its exchange is."""
+        if self._exchanged is not None:
+            self._exchanged.close()
+        self._exchanged = self._make = self._carrying = None
+
     # -- the way there ----------------------------------------------------------------------
 
     async def run(self, body: bytes) -> None:
