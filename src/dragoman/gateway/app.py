@@ -211,8 +211,9 @@ class Gateway:
     def admit(self, key: str | None, headers: Mapping[str, str]) -> tuple[str, Client]:
         if self.closing:
             raise Refused("overloaded", "the gateway is shutting down", 5.0)
-        if not self.config.clients and is_foreign(headers):
-            raise Refused("permission", "pages of other origins are not served")
+        if not self.config.clients and is_foreign(headers, self.config.hosts):
+            what = "pages of other origins and hosts are not served (hosts in the configuration)"
+            raise Refused("permission", what)
         return self.guests.admit(key)
 
     async def read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
