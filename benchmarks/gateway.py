@@ -124,7 +124,9 @@ class Static:
 
 
 class Relay:
-    """Bytes there and bytes back: the least that a gateway on this stack can do."""
+    """Bytes there and bytes back: the least that a gateway on this stack does. The server and the
+    client have the same settings as those of ``dragoman serve``.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = f"{url}/v1/messages"
@@ -136,7 +138,8 @@ class Relay:
         import aiohttp
 
         if self.session is None:
-            self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+            jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=0)
+            self.session = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
         body = b""
         while True:
             message = await receive()
@@ -146,10 +149,15 @@ class Relay:
         kind = {"content-type": "application/json"}
         async with self.session.post(self.url, data=body, headers=kind) as reply:
             told = [(b"content-type", reply.headers["content-type"].encode())]
+            length = int(reply.headers.get("content-length", -1))
+            if length >= 0:
+                told.append((b"content-length", str(length).encode()))
             await send({"type": "http.response.start", "status": 200, "headers": told})
             async for data in reply.content.iter_any():
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+                length -= len(data)
+                await send({"type": "http.response.body", "body": data, "more_body": length != 0})
+        if length != 0:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def serve(role: str, port: int, upstream: str) -> None:
@@ -161,7 +169,10 @@ def serve(role: str, port: int, upstream: str) -> None:
         application = Static()
     else:
         application = Relay(upstream)
-    uvicorn.run(application, port=port, log_level="error", access_log=False)
+    uvicorn.run(
+        application, port=port, log_level="error", access_log=False,
+        server_header=False, date_header=False, proxy_headers=False,
+    )  # fmt: skip
 
 
 @contextmanager

@@ -251,3 +251,25 @@ def test_pages_of_other_origins_are_not_served() -> None:
         for origin in ("http://localhost:3000", url, "vscode-webview://1"):
             told = {"origin": origin}
             assert post(url, "/v1/chat/completions", body, told).status == 200, origin
+
+
+def test_a_foreign_name_for_this_machine_is_not_served() -> None:
+    """DNS rebinding: the page's own host leads here, so that its requests are of one origin."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}).encode()
+    foreign = {"host": "elsewhere.example:8700", "origin": "http://elsewhere.example:8700"}
+    path = "/v1/chat/completions"
+    with scripted({"text": "Hi"}) as (url, model):
+        for told in (foreign, {"host": "elsewhere.example"}, {"host": "127.0.0.1.x.org"}):
+            assert post(url, path, body, told).status == 403, told
+        at = url.replace("http", "ws") + "/v1/responses"
+        with pytest.raises(InvalidStatus), connect(at, additional_headers=foreign):
+            pass
+        assert not model.asked
+        for name in ("localhost:1", "[::1]:8700", "192.168.0.7", "host.docker.internal", "h"):
+            assert post(url, path, body, {"host": name}).status == 200, name
+    with scripted({"text": "Hi"}, hosts=("elsewhere.example",)) as (url, _):
+        assert post(url, path, body, foreign).status == 200
+        assert post(url, path, body, {"host": "other.example"}).status == 403
+    with scripted({"text": "Hi"}, clients={"ann": Client(key="key-of-ann")}) as (url, _):
+        told = {"host": "elsewhere.example", "authorization": "Bearer key-of-ann"}
+        assert post(url, path, body, told).status == 200
