@@ -450,8 +450,8 @@ class Fields:
 
     def _lose(self, params: Params, log: Ledger, target: str) -> None:
         """The parameters that the target has no field for."""
-        for name in self._missing:
-            if (at := place_of(params, name)) is not None:
+        for name, value in zip(self._missing, self._values(params)[2:], strict=True):
+            if value is not None and (at := place_of(params, name)) is not None:
                 why = NO_FIELD.format(target=target, name=name)
                 log.dropped(name, at, why + HINTS.get(name, ""))
 

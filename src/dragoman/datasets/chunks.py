@@ -87,6 +87,7 @@ def _convert(
             out.rejects.append(Reject(input, line, at, written.code, why))
             continue
         sink.write(written.data)
+        sink.write(b"\n")
         out.notes.append(written.note)
         if written.losses:
             out.lose(written.note.source, written.losses, input, line, record.at, clean)
