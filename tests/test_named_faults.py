@@ -388,3 +388,10 @@ def test_a_medium_beside_a_text_is_in_the_stream_of_its_response(dialect: str) -
     document = reply(role="assistant", content=[{"type": "text", "text": "Pera."}, image])
     found = collect(decompose(document, dialect), dialect).document
     assert image in found["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("target", ["google-adk", "goose", "codex", "opencode", "qwen-code"])
+def test_the_name_of_a_system_prompt_that_is_not_stored(target: str) -> None:
+    messages = [{"role": "system", "name": "narrator", "content": "Be brief."}, HI]
+    result = dragoman.convert(messages, source="openai-chat", target=target, facet="messages")
+    assert "dropped message.name /0" in entries(result)
