@@ -126,6 +126,7 @@ def rich(source: str) -> int:
     wanted = {
         "anthropic-messages": "hosted-search",
         "gemini": "arguments-in-pieces",
+        "mistral": "media-in-content",
         "openai-chat": "calls-interleaved",
         "openai-responses": "summary-parts",
         "openrouter": "signed-call",
