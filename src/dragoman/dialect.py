@@ -23,7 +23,7 @@ from .core.counts import NO_COUNTS, Counts
 from .core.declared import declared
 from .core.endpoint import Endpoint
 from .core.fields import Fields
-from .core.lowering import lower, omit, plain_texts, roles, spell
+from .core.lowering import is_usual, lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
@@ -239,9 +239,13 @@ class Dialect:
         try:
             if kind is Request and not same:
                 self.judge_model(tree, log)
-                texts = plain_texts(tree.messages, self) if self.writes is None else None
-                if texts is not None:
-                    log.plain, log.texts = tree.messages, texts
+                if self.writes is not None:  # each pass goes on where it was
+                    tree = self.pair_up(tree, log) if self.pairs else tree
+                elif (texts := plain_texts(tree.messages, self)) is not None:
+                    log.plain = log.usual = tree.messages
+                    log.texts = texts
+                elif is_usual(tree.messages, self):
+                    log.usual = tree.messages
                 elif self.pairs:
                     tree = self.pair_up(tree, log)
                 return write(lower(tree, self, log) if self.lowers else tree, log)

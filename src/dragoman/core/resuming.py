@@ -360,7 +360,8 @@ class Going:
         if w.same:
             return
         if self.passed is None:
-            self.messages = arrange(messages, w.log)
+            if messages is not w.log.usual:
+                self.messages = arrange(messages, w.log)
             return
         known = self.passed.known(messages)
         rest = messages[known:]

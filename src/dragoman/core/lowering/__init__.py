@@ -67,7 +67,7 @@ from . import (
     tools,
     training,
 )
-from .messages import Messages, plain_texts
+from .messages import Messages, is_usual, plain_texts
 from .opening import Opening
 from .roles import omit
 from .tools import SEARCH, Tools
@@ -75,7 +75,7 @@ from .tools import SEARCH, Tools
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts", "spell"]
+__all__ = ["SEARCH", "Opening", "is_usual", "lower", "omit", "plain_texts", "spell"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -93,8 +93,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if writes is not None and not special and tree.tools is listed:
             writes.fit = listed
         passed = None if writes is None else writes.fitting
-        plain = log.plain is tree.messages
-        if special or not (plain or messages.fit(tree.messages, can, "history", passed)):
+        usual = tree.messages is log.usual
+        if special or not (usual or messages.fit(tree.messages, can, "history", passed)):
             tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)

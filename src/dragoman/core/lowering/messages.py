@@ -83,6 +83,65 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str
     return out or None
 
 
+RESULTS = ("tool",)
+MODEL = ("assistant",)
+
+
+def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
+    """Whether a conversation is as agents send it, and as everybody who has tools takes it.
+
+    Texts, calls of functions and their results, with nothing to them; the user and the model by
+    turns, and the results of all calls in their order. There is nothing to pair, to lower or to
+    put in order, and one look at each block tells.
+    """
+    if not plan_of(to.can, "history").usual:
+        return False
+    waiting: list[str | None] = []  # the calls without a result so far, the last one first
+    expected: tuple[str, ...] = FIRST
+    for message in messages:
+        role, content = message.role, message.content
+        if role not in expected or message.name is not None or not content:
+            return False
+        if role == "tool":
+            result = content[0]
+            if result.__class__ is not ToolResult or len(content) != 1:
+                return False
+            if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
+                return False
+            if not (result.name is result.namespace is result.cache is None):
+                return False
+            if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
+                return False
+            words = text.text
+            if not words or words.isspace() or words.startswith(MARK):
+                return False
+            if text.cache is not None or text.citations:
+                return False
+            expected = RESULTS if waiting else MODEL
+            continue
+        for block in content:
+            if block.__class__ is Text:
+                words = block.text
+                if not words or words.isspace() or waiting:
+                    return False
+                if block.cache is not None or block.citations:
+                    return False
+            elif block.__class__ is not ToolCall or block.id is None or block.kind != "function":
+                return False
+            elif block.namespace is block.item_id is block.cache is None:
+                waiting.append(block.id)
+            else:
+                return False
+        if not waiting:
+            expected = NEXT[role]
+        elif role == "assistant" and len(waiting) == len(set(waiting)):
+            waiting.reverse()
+            expected = RESULTS
+        else:
+            return False
+    return not waiting
+
+
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
     """The first message that has something to lower, from a place on."""
     rares, all_ranks, free = plan.rare, plan.ranks, plan.free
@@ -168,6 +227,8 @@ class Plan(Struct, frozen=True):
     """Classes of blocks that the target cannot hold as they are, by role."""
     ranks: dict[str, dict[type, int]]
     """The order of blocks, by role."""
+    usual: bool
+    """Whether it takes what ``is_usual`` accepts."""
 
 
 def ranks_of(can: Capabilities, place: Place, role: Role) -> Mapping[str, int]:
@@ -192,6 +253,9 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Passage)
         if can.reasoning is not None:
             rare.append(Reasoning)
+        rares = {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES}
+        ranks = {role: order.by_class(ranks_of(can, place, role)) for role in ROLES}
+        said = ranks["assistant"].get(Text, 0)
         plan = Plan(
             can,
             (
@@ -208,8 +272,12 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
                 can.systems != "anywhere",
             ),
             "custom" if can.freeform == "native" else "function",
-            {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
-            {role: order.by_class(ranks_of(can, place, role)) for role in ROLES},
+            rares,
+            ranks,
+            rares["assistant"].isdisjoint((Text, ToolCall))
+            and ToolResult not in rares["tool"]
+            and not any(Text in rares[role] for role in ROLES)
+            and ranks["assistant"].get(ToolCall, said) >= said,
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
     return plan

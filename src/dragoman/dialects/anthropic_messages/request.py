@@ -111,8 +111,7 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if not w.same:
         if facts is not UNKNOWN or tree.params.thinking is not None:
             tree = fit(tree, facts, log)
-        if tree.messages is not log.plain:
-            tree = apart(tree, d, log)
+        tree = apart(tree, d, log)
     write_params(d, out, tree, w)
     # Texts alone of which the last one is the user's: there is nothing about their end.
     asked = tree.messages is log.plain and log.texts[-1][0] == "user" and not tree.prefill
