@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...ledger import Ledger
 from ...model import Block, Reasoning, Signature
 from ..capabilities import ReasoningForm
 from ..signers import signer
@@ -29,7 +30,7 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     content, summary = block.content, block.summary
     words = block.words if summary else content
     if signature is not None and not _accepts(signature, form, lowering):
-        log.dropped("reasoning.signature", block.at, _refused(signature, form, lowering))
+        log.later(_lose_signature, signature, block.at, form, lowering)
         signature = None
     if signature is not None and (signer(signature), signature.kind) in form.redacted:
         return (_redacted(block, lowering),)
@@ -72,6 +73,12 @@ def note_same_id(before: Block, block: Reasoning, lowering: Messages) -> None:
     if block.id is not None and isinstance(before, Reasoning) and before.id == block.id:
         why = f"reasoning blocks with one id are parts of one in {lowering.to.name}"
         lowering.log.approximated("text.boundary", block.at, why)
+
+
+def _lose_signature(
+    signature: Signature, at: str, form: ReasoningForm, lowering: Messages, log: Ledger
+) -> None:
+    log.dropped("reasoning.signature", at, _refused(signature, form, lowering))
 
 
 def _accepts(signature: Signature, form: ReasoningForm, lowering: Messages) -> bool:
