@@ -63,14 +63,15 @@ def read_calls(d: OpenAIChat, blocks: list[Block], calls: list[Json], at: str) -
     token = tokens(calls)
     for index, call in enumerate(calls):
         where = at + token[index]
-        if call.__class__ is dict and call.get("type") == "function" and PLAIN_CALL(call):
-            function = call.get("function")
-            if function.__class__ is dict and PLAIN_FUNCTION(function):
-                call_id, name = call.get("id"), function.get("name")
-                text = function.get("arguments")
-                if text.__class__ is name.__class__ is call_id.__class__ is str:
-                    blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
-                    continue
+        try:  # what has keys is an object: of JSON, there is nothing else
+            call_id, kind, function = call["id"], call["type"], call["function"]
+            name, text = function["name"], function["arguments"]
+        except (KeyError, TypeError):
+            kind = None
+        if kind == "function" and PLAIN_CALL(call) and PLAIN_FUNCTION(function):
+            if text.__class__ is name.__class__ is call_id.__class__ is str:
+                blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
+                continue
         block = read_call(d, as_dict(call, where), where)
         custom = custom or is_custom(block)
         blocks.append(block)
