@@ -372,9 +372,12 @@ class Dialect:
         object inside such an object is named by a mapping: ``{"custom": {"name": (), "format":
         {"type": ()}}}``.
         """
-        if not (partly or spelling) and taken.__class__ is frozenset and taken.issuperset(doc):
-            return None  # as usual
-        fields, parts = self._rest(doc, taken, partly)
+        if partly or taken.__class__ is not frozenset:
+            fields, parts = self._rest(doc, taken, partly)
+        elif taken.issuperset(doc):
+            fields, parts = NOTHING, ()  # as usual
+        else:
+            fields, parts = _left(doc, taken, self.blank), ()
         if fields or spelling:
             return Extras(self.name, fields, spelling or NOTHING, parts)
         return None
@@ -387,22 +390,19 @@ class Dialect:
         parts: tuple[str, ...] = ()
         blank = self.blank
         keys: Iterable[str] = doc
-        if taken.__class__ is frozenset and (not partly or taken.isdisjoint(partly)):
+        if taken.__class__ is frozenset and taken.isdisjoint(partly):
             keys = filterfalse(taken.__contains__, doc)  # as usual
-            if not partly:
-                for key in keys:
-                    value = doc[key]
-                    if value is not None and (key not in blank or not _is_empty(value)):
-                        fields[key] = value
-                return fields, parts
         for key in keys:
             value = doc[key]
             if value is None:
                 continue
             if key in partly and value.__class__ is dict:
                 some = partly[key]
-                objects = _objects(some) if some.__class__ is dict else NOTHING
-                inner, deeper = self._rest(value, some, objects)
+                if some.__class__ is frozenset:
+                    inner, deeper = _left(value, some, blank), parts[:0]
+                else:
+                    objects = _objects(some) if some.__class__ is dict else NOTHING
+                    inner, deeper = self._rest(value, some, objects)
                 if inner:
                     fields[key] = inner
                     parts += (key, *[f"{key}/{part}" for part in deeper]) if deeper else (key,)
@@ -658,6 +658,16 @@ def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
 def _is_other(own: Json, kept: Json) -> bool:
     """Whether an object of kin is another than the one that is written under its name."""
     return own.__class__ is dict and kept.__class__ is dict and any(own.values()) and own != kept
+
+
+def _left(doc: dict[str, Json], taken: frozenset[str], blank: frozenset[str]) -> dict[str, Json]:
+    """The fields of an object that were not taken, and say something."""
+    fields: dict[str, Json] = {}
+    for key in filterfalse(taken.__contains__, doc):
+        value = doc[key]
+        if value is not None and (key not in blank or not _is_empty(value)):
+            fields[key] = value
+    return fields
 
 
 def _objects(some: Mapping[str, Iterable[str]]) -> Mapping[str, Iterable[str]]:

@@ -23,7 +23,7 @@ do for any document, without a loop. A document that is not as usual is left to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -46,13 +46,12 @@ ADDED = ("read", "written", "reasoning", "given", "asked", "made", "wrote", "ask
 """The same as expressions, in the functions that are made of a table."""
 ADDING = """\
     asked = given + (read or 0) + (written or 0)
-    wrote = made + (reasoning or 0)
-"""
+    wrote = made + (reasoning or 0)"""
 NOTHING: dict[str, Json] = {}
 
 Read: TypeAlias = tuple[int, int | None, int | None, int, int | None, bool]
 """The buckets, and whether there is nothing else in the document."""
-Written: TypeAlias = tuple[dict[str, Json], list[str]]
+Written: TypeAlias = tuple[dict[str, Json], Sequence[str]]
 """The document, and the keys in it that are 0 as nobody counted them."""
 
 
@@ -147,7 +146,7 @@ class Counts:
         return self._read_usual(doc)
 
     def _first_write(self, usage: Usage) -> Written:
-        self._write_usual = compiled(self._writing(), {})
+        self._write_usual = compiled(self._writing(), {"NO_ZEROS": ()})
         return self._write_usual(usage)
 
     def _reading(self) -> tuple[list[str], dict[str, Any]]:
@@ -186,7 +185,8 @@ class Counts:
             f"    read, written, reasoning = {read}, {written}, {reasoning}",
             f"    given = {names.get(self._own['input'])}{cached}",
             f"    made = {names.get(self._own['output'])}{reasoned}",
-            ADDING + f"    if {' or '.join(['given < 0', 'made < 0', *sums])}:",
+            ADDING,
+            f"    if {' or '.join(['given < 0', 'made < 0', *sums])}:",
             "        return None",
             f"    return given, read, written, made, reasoning, {' and '.join(whole)}",
         ]
@@ -200,16 +200,16 @@ class Counts:
             "def write(usage):",
             "    given, made = usage.input, usage.output",
             "    read, written, reasoning = usage.cache_read, usage.cache_write, usage.reasoning",
-            ADDING + "    out, zeros = {}, []",
+            ADDING,
         ]
+        if self.whole:
+            return [*lines, *self._writing_all()]
+        lines.append("    out = {}")
         places = {outer: f"inside{number}" for number, outer in enumerate(self.partly)}
         lines += [f"    {place} = None" for place in places.values()]
         for outer, key, kind in self._other:
             count, tab = ADDED[kind], "    "
-            if kind < len(APART) and self.whole:
-                lines += [f"    if {count} is None:", f"        zeros.append({key!r})"]
-                count += " or 0"
-            elif kind < len(APART):
+            if kind < len(APART):
                 lines.append(f"    if {count} is not None:")
                 tab = "        "
             if not outer:
@@ -221,7 +221,26 @@ class Counts:
                 f"{tab}    out[{outer!r}] = {place} = {{}}",
                 f"{tab}{place}[{key!r}] = {count}",
             ]
-        return [*lines, "    return out, zeros"]
+        return [*lines, "    return out, NO_ZEROS"]
+
+    def _writing_all(self) -> Iterator[str]:
+        """The same, where a usage has all counts."""
+        objects: dict[str, list[str]] = {}
+        for outer, key, kind in self._other:
+            count = f"{ADDED[kind]} or 0" if kind < len(APART) else ADDED[kind]
+            objects.setdefault(outer or key, []).append(f"{key!r}: {count}" if outer else count)
+        inner = {outer for outer, _, _ in self._other if outer}
+        written = (
+            f"{key!r}: " + (f"{{{', '.join(found)}}}" if key in inner else found[0])
+            for key, found in objects.items()
+        )
+        yield f"    out = {{{', '.join(written)}}}"
+        apart = [(ADDED[kind], key) for _, key, kind in self._other if kind < len(APART)]
+        if apart:
+            yield f"    if {' or '.join(f'{count} is None' for count, _ in apart)}:"
+            pairs = ", ".join(f"({key!r}, {count})" for count, key in apart)
+            yield f"        return out, [key for key, count in ({pairs},) if count is None]"
+        yield "    return out, NO_ZEROS"
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -373,7 +392,7 @@ class Counts:
                 log.approximated("usage.inconsistent", usage.at, why)
 
 
-def note_zeros(dialect: Dialect, usage: Usage, zeros: list[str], log: Ledger) -> None:
+def note_zeros(dialect: Dialect, usage: Usage, zeros: Sequence[str], log: Ledger) -> None:
     """Counts that are required and that nobody has counted."""
     why = f"required by {dialect.name}, and written as 0: {', '.join(zeros)}"
     log.invented("usage", usage.at, why)

@@ -207,6 +207,13 @@ class Writing:
         """An id that was made up, as the target accepts it."""
         return call_id
 
+    def calls(self, name: str, at: str) -> bool:
+        """Whether a call may bear its id, as nearly all may: ``call_once`` for these."""
+        if name in self.called or not (self.same or self.ids.stays(name)):
+            return False
+        self.called[name] = self.results, at
+        return True
+
     def call_once(self, call: ToolCall) -> str:
         """The id of a call, where ids must be unique in a conversation."""
         given = self.call_id(call)

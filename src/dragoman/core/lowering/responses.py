@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import Candidate, Extras, Message, Refusal, Response, Stop, Text, ToolCall
 from ..capabilities import LACKED, Capabilities
-from .messages import Messages, first_unfit, has_namespace, plan_of
+from .messages import Messages, Plan, first_unfit, has_namespace, plan_of
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
@@ -31,6 +31,9 @@ class Lacks(Struct, frozen=True):
     """The fields that a target lacks."""
 
     can: Capabilities
+    plan: Plan
+    plain: bool
+    """Whether it can hold texts and calls in this order."""
     codes: dict[str, str]
     """Of a response: their names, and the codes of their losses."""
     look: Callable[[Response], tuple[Any, ...]]
@@ -49,9 +52,12 @@ def lacks_of(can: Capabilities) -> Lacks:
     if found is None:
         codes = {name: code for code, name in ROOT_FIELDS.items() if code in can.lacks}
         others = (code in can.lacks for code in ("logprobs", "stop.sequence", "stop.detail"))
+        plan = plan_of(can, "response")
+        ranks, unfit = plan.ranks["assistant"], plan.rare["assistant"]
+        plain = ranks.get(Text, 0) <= ranks.get(ToolCall, 0) and unfit.isdisjoint((Text, ToolCall))
         names = [*codes, "failure", "failure"]  # two at least, else it gives no tuple
         look = attrgetter(*names)
-        found = LACKS[id(can)] = Lacks(can, codes, look, *others)
+        found = LACKS[id(can)] = Lacks(can, plan, plain, codes, look, *others)
     return found
 
 
@@ -94,27 +100,36 @@ def _fit(candidates: tuple[Candidate, ...], lacks: Lacks) -> bool:
                 return False
             if lacks.detail and stop.detail is not None:
                 return False
-        message = candidate.message
-        if is_words(message):
+        if lacks.plain and is_plain(candidate.message):
             continue  # as many are
-        plan = plan_of(lacks.can, "response")
-        content = message.content
-        if content and content[0].__class__ in plan.rare[message.role]:
+        message, plan = candidate.message, lacks.plan
+        if message.content and message.content[0].__class__ in plan.rare[message.role]:
             return False  # reasoning comes first
         if first_unfit((message,), plan) is not None:
             return False
     return True
 
 
-def is_words(message: Message) -> bool:
-    """Whether a reply is one text with nothing to it, and not empty: that fits everywhere."""
-    content = message.content
-    if len(content) != 1 or message.role != "assistant" or message.name is not None:
+def is_plain(message: Message) -> bool:
+    """Whether a reply is texts and then calls, none of them empty, with nothing to any of them."""
+    if message.role != "assistant" or message.name is not None:
         return False
-    text = content[0]
-    if text.__class__ is not Text or text.citations or text.cache is not None:
-        return False
-    return bool(text.text) and not text.text.isspace()
+    called = False
+    for block in message.content:
+        if block.__class__ is ToolCall:
+            called = True
+            if block.kind != "function" or block.namespace is not None:
+                return False
+            if block.item_id is not None or block.cache is not None:
+                return False
+        elif block.__class__ is Text and not called:
+            if block.citations or block.cache is not None:
+                return False
+            if not block.text or block.text.isspace():
+                return False
+        else:
+            return False
+    return True
 
 
 def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:

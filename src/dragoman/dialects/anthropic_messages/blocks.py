@@ -393,9 +393,12 @@ def write_call(d: AnthropicMessages, call: ToolCall, w: Writing) -> Json:
         return finish(
             d, {"type": "tool_use", "name": name, "input": arguments}, call, call.cache, w
         )
+    call_id = call.id
+    if call_id is None or not w.calls(call_id, call.at):
+        call_id = w.call_once(call)
     out: dict[str, Json] = {
         "type": "tool_use",
-        "id": w.call_once(call),
+        "id": call_id,
         "name": name if name in w.names.staying else w.tool_name(name, call.at),
         "input": arguments,
     }

@@ -79,6 +79,8 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "other": ("incomplete", None, True),
 }
 
+COMPLETE = ("end", "tool-call")
+
 # The codes that a failed response may bear, for those kinds that have one.
 FAILURE_CODES: dict[ErrorKind, str] = {
     "invalid-request": "invalid_prompt",
@@ -286,6 +288,11 @@ def write_stop(
             write_own_stop(out, stop)
         return
     content = candidate.message.content
+    if stop is not None and failure is None and stop.reason in COMPLETE:
+        out["status"], out["incomplete_details"] = "completed", None
+        if end_of(content) != stop.reason:
+            d.note_stop(candidate, "completed", w.log)
+        return  # as most do
     if stop is None and failure is None:
         d.invent_stop(candidate, "in_progress", w.log)
     reason: StopReason = "unfinished" if stop is None else stop.reason
