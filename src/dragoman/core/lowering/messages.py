@@ -108,7 +108,7 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
                 return False
             if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
                 return False
-            if not (result.name is result.namespace is result.cache is None):
+            if result.name is not None or result.namespace is not None or result.cache is not None:
                 return False
             if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
                 return False
@@ -126,12 +126,12 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
                     return False
                 if block.cache is not None or block.citations:
                     return False
-            elif block.__class__ is not ToolCall or block.id is None or block.kind != "function":
+            elif block.__class__ is not ToolCall or block.id is None or block.kind != "function" or (
+                block.namespace is not None or block.item_id is not None or block.cache is not None
+            ):
                 return False
-            elif block.namespace is block.item_id is block.cache is None:
-                waiting.append(block.id)
             else:
-                return False
+                waiting.append(block.id)
         if not waiting:
             expected = NEXT[role]
         elif role == "assistant" and len(waiting) == len(set(waiting)):
@@ -223,9 +223,9 @@ class Plan(Struct, frozen=True):
     too late."""
     free: str
     """The kind of freeform calls, where there are such."""
-    rare: dict[str, frozenset[type]]
+    rare: Mapping[Role, frozenset[type]]
     """Classes of blocks that the target cannot hold as they are, by role."""
-    ranks: dict[str, dict[type, int]]
+    ranks: Mapping[Role, dict[type, int]]
     """The order of blocks, by role."""
     usual: bool
     """Whether it takes what ``is_usual`` accepts."""
