@@ -126,12 +126,12 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
                     return False
                 if block.cache is not None or block.citations:
                     return False
-            elif block.__class__ is not ToolCall or block.id is None or block.kind != "function" or (
-                block.namespace is not None or block.item_id is not None or block.cache is not None
-            ):
+                continue
+            if block.__class__ is not ToolCall or block.id is None or block.kind != "function":
                 return False
-            else:
-                waiting.append(block.id)
+            if block.namespace is not None or block.item_id is not None or block.cache is not None:
+                return False
+            waiting.append(block.id)
         if not waiting:
             expected = NEXT[role]
         elif role == "assistant" and len(waiting) == len(set(waiting)):
