@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..core import surrogates
 from ..core.reading import follow
 from ..core.source import with_source
 from ..dialect import Dialect
@@ -42,6 +43,8 @@ class Proof:
             return claimed
         stays = {id(loss) for loss in claimed}
         try:
+            if (halves := surrogates.halves_of(document)) is not None:
+                document = halves.value  # as it was written for the client
             tree = self.dialect.read(document, self.facet)
             if self.client.name == self.dialect.name:
                 tree = with_source(tree, document, self.dialect)

@@ -618,6 +618,9 @@ class Writer:
         said = "\n\n".join(texts)
         if result.is_error and not files:
             return {"status": "error", "error": said, **when}
+        if result.is_error:
+            why = f"{self.d.name} has no files beside an error; the state is 'completed'"
+            self.w.log.dropped("tool_result.error", result.at, why)
         out: Line = {"status": "completed", "output": said}
         if new:
             out |= {"title": "", "metadata": {}}

@@ -103,5 +103,13 @@ def write_message(d: SemanticKernel, message: Message, w: items.KernelWriting) -
     out: dict[str, Json] = {"content_type": "message", "role": message.role}
     if message.name is not None:
         out["name"] = message.name
-    out["items"] = items.write_items(d, message.content, w)
+    content: Sequence[Block] = message.content
+    if w.same and len(content) == 1 and is_bare(content[0]):
+        content = content[0].content  # type: ignore[union-attr]
+    out["items"] = items.write_items(d, content, w)
     return d.emit(out, message, w.log)
+
+
+def is_bare(block: Block) -> bool:
+    """Whether a message had no result, and what it says was taken for one."""
+    return isinstance(block, ToolResult) and block.call_id is None and block.name is None
