@@ -48,12 +48,22 @@ class Proof:
             tree = self.dialect.read(document, self.facet)
             if self.client.name == self.dialect.name:
                 tree = with_source(tree, document, self.dialect)
-            if wants_model(tree, self.client):  # which the client named
-                tree = replace(tree, model=getattr(self.heard, "model", None))
+            heard = getattr(self.heard, "model", None)
+            named = wants_model(tree, self.client)
+            restored = not named and getattr(tree, "model", None) != heard
+            if named:  # by the client
+                tree = replace(tree, model=heard)
             again = self.client.write(tree, Ledger(self.log.now, None, self.log.models))
         except DragomanError:
             return losses
-        return [x for x in losses if id(x) in stays or not self.holds(x.path, again)]
+        return [
+            loss
+            for loss in losses
+            if id(loss) in stays
+            or not (
+                restored if loss.what == "model" and not named else self.holds(loss.path, again)
+            )
+        ]
 
     def holds(self, path: str, again: Json) -> bool:
         found, left = follow(self.echoed, path)
