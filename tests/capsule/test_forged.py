@@ -442,12 +442,12 @@ def test_another_model_is_told_of_unless_it_is_gone(patch: Any) -> None:
     """A capsule that gives the model back leaves nothing to be told; one that only says so does."""
     messages = [{"role": "user", "content": "Hi"}]
     asked = {"model": "m", "max_tokens": 5, "messages": messages}
-    there = convert(
+    there = dragoman.convert(
         asked, source="anthropic-messages", target="openai-chat", model="gpt-5", carry=True
     )
     assert there.capsule is not None
     capsule = {**there.capsule, "patch": patch, "repaired": [["moved", "model", "/model"]]}
-    back = convert(
+    back = dragoman.convert(
         there.document, source="openai-chat", target="anthropic-messages", capsule=capsule
     )
     moved = [loss.what for loss in back.losses if loss.what == "model"]
