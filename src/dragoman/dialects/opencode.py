@@ -513,8 +513,7 @@ class Writer:
                 entries.append(PartEntry((last, new), written))
             elif token and f"parts/{token}" in rests:
                 last = int(token)
-                state = kept[token].get("state")
-                if state.__class__ is dict and "status" in state and "state" in written:
+                if "state" in written:  # what stood there beside the input has been kept
                     written["state"] = rest_of(written["state"], "status", "raw")
                 entries.append(PartEntry((last, 0), merged(written, kept[token])))
             else:
