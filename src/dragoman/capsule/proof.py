@@ -60,9 +60,7 @@ class Proof:
             loss
             for loss in losses
             if id(loss) in stays
-            or not (
-                restored if loss.what == "model" and not named else self.holds(loss.path, again)
-            )
+            or not (self.holds(loss.path, again) or (restored and loss.what == "model"))
         ]
 
     def holds(self, path: str, again: Json) -> bool:
