@@ -986,6 +986,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         whole = re.split("/sources/|/groundingSupports/", path)[0]
         found = re.sub("^/search_results/", "/citations/", path)  # Perplexity has them twice
         return found == pointer or (whole != path and pointer.startswith(whole + "/"))
+    if code == "message.name" and path.endswith("/content"):  # ADK tells it beside the content
+        return pointer == f"{parent(path)}/author"
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool.namespace":  # each tool of it tells

@@ -164,6 +164,9 @@ def test_a_document_has_a_limit() -> None:
         dragoman.convert(data, source="chat", target="anthropic", limit=len(data) - 1)
     assert dragoman.convert(data, source="chat", target="chat", limit=len(data)).document == REQUEST
     assert dragoman.convert(data, source="chat", target="chat", limit=None).document == REQUEST
+    stream = b"data: [DONE]\n\n"
+    with pytest.raises(Malformed, match="a stream of more than 9 bytes"):
+        dragoman.convert(stream, source="chat", target="anthropic", facet="stream", limit=9)
 
 
 REPLY = {

@@ -82,6 +82,8 @@ def convert(
             raise Unsupported("model= applies to the facet request, not to stream")
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
+        if is_longer(doc, limit):
+            raise Malformed(f"a stream of more than {limit:,} bytes")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
     reader = None if source is None else dialects.get(source)
     if reader is None or reader.lines:

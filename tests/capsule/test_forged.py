@@ -435,3 +435,16 @@ def test_an_exchange_refuses_what_it_did_not_sign() -> None:
     )
     with pytest.raises(dragoman.CapsuleError, match="not signed"):
         exchange.request({"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+
+
+def test_a_model_that_a_capsule_gives_back_is_no_loss() -> None:
+    """The client's model is another vendor's, and it is gone."""
+    messages = [{"role": "user", "content": "Hi"}]
+    asked = {"model": "claude-opus-4-5", "max_tokens": 5, "messages": messages}
+    there = dragoman.convert(
+        asked, source="anthropic-messages", target="openai-chat", model="gpt-5", carry=True
+    )
+    back = dragoman.convert(
+        there.document, source="openai-chat", target="anthropic-messages", capsule=there.capsule
+    )
+    assert (back.document, back.losses) == (asked, ())

@@ -28,6 +28,7 @@ from .units import (
     Unit,
     View,
     are_marked,
+    beginning,
     common_gist,
     digest,
     gist_of,
@@ -192,7 +193,7 @@ def _turns(doc: dict[str, Json], tree: Any, written: Any, alike: set[str]) -> _T
 
 
 def _listed(doc: dict[str, Json], tree: Any, written: Any, alike: set[str]) -> _Listed | None:
-    ats = [node.at for node in tree.messages]
+    ats = [beginning(node) for node in tree.messages]
     slot = ats[-1].split("/", 2)[1] if ats and ats[-1] else ""
     items = doc.get(slot)
     if items.__class__ is not list or not items or not slot.isidentifier():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..core import surrogates
 from ..core.reading import follow
 from ..core.source import with_source
 from ..dialect import Dialect
@@ -42,15 +43,25 @@ class Proof:
             return claimed
         stays = {id(loss) for loss in claimed}
         try:
+            if (halves := surrogates.halves_of(document)) is not None:
+                document = halves.value  # as it was written for the client
             tree = self.dialect.read(document, self.facet)
             if self.client.name == self.dialect.name:
                 tree = with_source(tree, document, self.dialect)
-            if wants_model(tree, self.client):  # which the client named
-                tree = replace(tree, model=getattr(self.heard, "model", None))
+            heard = getattr(self.heard, "model", None)
+            named = wants_model(tree, self.client)
+            restored = not named and getattr(tree, "model", None) != heard
+            if named:  # by the client
+                tree = replace(tree, model=heard)
             again = self.client.write(tree, Ledger(self.log.now, None, self.log.models))
         except DragomanError:
             return losses
-        return [x for x in losses if id(x) in stays or not self.holds(x.path, again)]
+        return [
+            loss
+            for loss in losses
+            if id(loss) in stays
+            or not (self.holds(loss.path, again) or (restored and loss.what == "model"))
+        ]
 
     def holds(self, path: str, again: Json) -> bool:
         found, left = follow(self.echoed, path)

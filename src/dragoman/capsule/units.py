@@ -288,7 +288,7 @@ class View:
         unit: Unit | None = None
         prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
-            at = _beginning(node)
+            at = beginning(node)
             if at.startswith(prefix):
                 assert unit is not None
                 slot, number = unit.slot, at[size:]
@@ -374,7 +374,7 @@ class View:
         return out
 
 
-def _beginning(node: Speaker) -> str:
+def beginning(node: Speaker) -> str:
     """Where a message begins: its reasoning may stand in an item of its own before it."""
     at = node.at
     if node.__class__ is Message and node.content:

@@ -235,6 +235,8 @@ class Chatlike(Records):
 
     def put_content(self, doc: dict[str, Json], parts: list[Json], calls: bool, w: Writing) -> None:
         """One text, or a list of parts where there is more than text."""
+        if w.same and not parts:
+            return  # which is not an empty text
         if all(part.__class__ is tuple for part in parts):
             doc["content"] = self.join_all(parts, w)
         else:
@@ -300,7 +302,8 @@ class Chatlike(Records):
                 for block in content
                 if (text := self.plain(block, w.log)) is not None
             ]
-            out["content"] = self.join_all(texts, w)
+            if texts or not w.same:
+                out["content"] = self.join_all(texts, w)
         return self.emit(out, result, w.log)
 
     def write_toolbox(self, tools: Sequence[Tool], w: Writing) -> list[Json]:

@@ -188,6 +188,8 @@ class Harmony(Records):
             elif isinstance(block, Text) and channel != "final":
                 block = replace(block, extras=self.respell(block.extras, place=channel))
             blocks.append(block)
+        if len(docs) > 1 and any(isinstance(x, ToolCall) and x.extras is not None for x in blocks):
+            extras = self.respell(extras, parts=len(docs))  # so that it is written as it stood
         return Message("assistant", tuple(blocks), at=at, extras=extras)
 
     def read_result(self, doc: dict[str, Json], at: str) -> Message:
@@ -368,7 +370,7 @@ class Harmony(Records):
         part = say(call.arguments if w.same else call.arguments or "{}")
         if w.same and call.extras is not None:
             for kept in call.extras.fields.get("content", {}).values():
-                part |= kept
+                part = kept | part
         self.lose(call.extras, call.at, w.log)
         return {
             "role": "assistant",

@@ -514,8 +514,7 @@ class Writer:
                 entries.append(PartEntry((last, new), written))
             elif token and f"parts/{token}" in rests:
                 last = int(token)
-                state = kept[token].get("state")
-                if state.__class__ is dict and "status" in state and "state" in written:
+                if "state" in written:  # what stood there beside the input has been kept
                     written["state"] = rest_of(written["state"], "status", "raw")
                 entries.append(PartEntry((last, 0), merged(written, kept[token])))
             else:
@@ -635,6 +634,9 @@ class Writer:
             self.w.log.dropped("tool_result.error", result.at, why)
         elif result.is_error:
             return {"status": "error", "error": said, **when}
+        if result.is_error:
+            why = f"{self.d.name} has no files beside an error; the state is 'completed'"
+            self.w.log.dropped("tool_result.error", result.at, why)
         out: Line = {"status": "completed", "output": said}
         if new:
             out |= {"title": "", "metadata": {}}

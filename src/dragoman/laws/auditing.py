@@ -321,7 +321,6 @@ def faults(
         x for x in bogus if (x.kind, x.what) != ("renamed", "tool_call.id") or x.path not in given
     ]
     if kin:
-        silent = [c for c in silent if c.what != "Raw.dialect"]  # it is kept there as it is
         owners = {c.near[0] for c in silent if c.what == "extras" and c.how == "gone"}
         silent = [c for c in silent if not any(_is_learned(c, owner) for owner in owners)]
         bogus = [x for x in bogus if not any(o and _is_at(x.path, o) for o in owners)]

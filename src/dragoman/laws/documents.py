@@ -13,6 +13,7 @@ from ..convert import convert, with_model
 from ..core.reading import encode, escape
 from ..core.source import with_source
 from ..core.walk import meaning
+from ..dialect import Dialect
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import CODES, KINDS, Ledger, Loss
 from ..lint.rules import broken_arguments
@@ -22,6 +23,7 @@ from ..survey import is_lossy, speaks
 from . import transcript
 from .auditing import Facts, faults
 from .cases import Case, Document
+from .changes import Change
 from .comparing import changes
 from .difference import difference
 
@@ -100,7 +102,7 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
     log, writer = Ledger(now=0), dialects.get(target)
     back = writer.read(writer.write(tree, log), document.facet)
     lossy = [loss for loss in log.losses if is_lossy(loss)]
-    changed = changes(tree, back)
+    changed = [c for c in changes(tree, back) if not is_passed_on(c, writer)]
     if facts is not None:
         facts.add(target, changed, lossy)
     kin = target != document.dialect and writer.knows(document.dialect)
@@ -108,6 +110,11 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
     return "\n".join(
         f"  {kind}: {what}" for kind, what in found if kind == "silent" or not document.degraded
     )
+
+
+def is_passed_on(change: Change, writer: Dialect) -> bool:
+    """Whether a block that only one dialect knows was written as it is, by one that knows it."""
+    return change.what == "Raw.dialect" and writer.knows(change.old)
 
 
 def same(document: Document, target: str) -> None:

@@ -59,6 +59,8 @@ def omit_message(message: Message, to: Dialect, log: Ledger) -> None:
     """Report a message that is dropped, as nothing of it is left."""
     why = f"nothing of this message can be written for {to.name}"
     log.dropped("message.empty", message.at, why)
+    if message.name is not None:
+        log.dropped("message.name", message.at, why)
 
 
 def omit_prefill(message: Message, to: Dialect, log: Ledger) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import Block, Json, Media, Message, Role, Text, ToolResult
+from ...model import Block, Json, Media, Message, Role, Text, ToolCall, ToolResult
 from .order import arranged, is_odd, pairs_of
 from .parts import (
     NOBODY,
@@ -125,18 +125,34 @@ def read_turn(
 
 
 def paired(messages: list[Message]) -> list[Message]:
-    """Results by the ids that their calls have."""
+    """Results by the ids that their calls have, and calls by those that their results have."""
     calls = pairs_of(messages)
+    given: dict[str, str] = {}  # the ids of calls without one, by their places
     out: list[Message] = []
     for message in messages:
         result = message.content[0] if message.role == "tool" else None
         call = calls.get(message.content[0].at) if result is not None else None
         if call is not None and isinstance(result, ToolResult) and call.id != result.call_id:
-            name = result.name if call.id is None or call.name != result.name else None
-            result = replace(result, call_id=call.id, name=name)
-            message = replace(message, content=(result,))
+            call_id = call.id if result.call_id is None else result.call_id
+            if call.id is None and call_id is not None:
+                given[call.at] = call_id
+            name = result.name if call.name != result.name else None
+            message = replace(message, content=(replace(result, call_id=call_id, name=name),))
         out.append(message)
-    return out
+    return [identified(message, given) for message in out] if given else out
+
+
+def identified(message: Message, given: Mapping[str, str]) -> Message:
+    """A turn whose calls have the ids that their results tell."""
+    if message.role != "assistant":
+        return message
+    content = tuple(
+        replace(block, id=given[block.at])
+        if isinstance(block, ToolCall) and block.at in given
+        else block
+        for block in message.content
+    )
+    return replace(message, content=content)
 
 
 def write_turn(

@@ -65,7 +65,7 @@ def contents(page: Page) -> Problems:
             yield from media(placed(step.get("content"), f"{at}/content"))
         elif kind == RESULT:
             yield from media(placed(step.get("result"), f"{at}/result"))
-        elif kind in CONTENTS:
+        elif kind.__class__ is str and kind in CONTENTS:
             yield from media(((at, step),))
 
 

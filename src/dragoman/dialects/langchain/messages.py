@@ -449,6 +449,8 @@ def write_result(d: LangChain, message: Message, result: ToolResult, w: Writing)
     data["name"] = result.name
     if w.same and result.call_id is None:
         data["type"] = "function"
+        if result.is_error:
+            data["status"] = "error"
     else:
         data["tool_call_id"] = w.result_id(result)
         data["artifact"] = None

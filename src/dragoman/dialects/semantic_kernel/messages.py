@@ -103,5 +103,14 @@ def write_message(d: SemanticKernel, message: Message, w: items.KernelWriting) -
     out: dict[str, Json] = {"content_type": "message", "role": message.role}
     if message.name is not None:
         out["name"] = message.name
-    out["items"] = items.write_items(d, message.content, w)
+    content = written_content(message) if w.same else message.content
+    out["items"] = items.write_items(d, content, w)
     return d.emit(out, message, w.log)
+
+
+def written_content(message: Message) -> Sequence[Block]:
+    """The content as it stood: where it had no result, all of it was taken for one."""
+    only = message.content[0] if len(message.content) == 1 else None
+    if isinstance(only, ToolResult) and only.call_id is None and only.name is None:
+        return only.content
+    return message.content

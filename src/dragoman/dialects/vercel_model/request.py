@@ -213,6 +213,9 @@ def write_format(d: VercelModel, out: dict[str, Json], form: OutputFormat, w: Wr
         else:
             d.lose(form.extras, form.at, w.log)
         return
+    if form.kind == "schema" and form.schema is None:
+        why = f"a schema is asked for, and there is none; {d.name} asks for any JSON"
+        w.log.approximated("output", form.at, why)
     doc: dict[str, Json] = {"type": "json"}
     for key in ("name", "description", "schema"):
         if (value := getattr(form, key)) is not None:

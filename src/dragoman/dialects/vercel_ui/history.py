@@ -53,6 +53,7 @@ ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assi
 KEYS = ("role", "parts")
 OF_USER = ("text", "file")
 """The parts of a user, and of a system prompt; others are kept as they are."""
+SPOKEN = ["assistant"]
 STEP = {"type": "step-start"}
 RESULT_KEYS = (*OUTCOME, "resultProviderMetadata")
 """What a tool's part says of the result, and not of the call."""
@@ -295,8 +296,15 @@ def write_history(d: VercelUI, messages: Sequence[Message], w: Writing) -> list[
     out: list[Json] = []
     calls = Calls()
     last = -1  # the place of the call whose result was written last
-    for message in results_in_place(messages, w.log, apart=True):
+    turns = results_in_place(messages, w.log, apart=True)
+    for index, message in enumerate(turns):
         if message.role == "assistant":
+            beside = turns[index + 1 : index + 2]
+            joins = bool(out) and out[-1]["role"] == "assistant"
+            if not (message.content or w.same) and (joins or [m.role for m in beside] == SPOKEN):
+                d.lose(message.extras, message.at, w.log)
+                d.omit_message(message, w.log)  # a step of nothing is none
+                continue
             write_turn(d, message, out, calls, w)
             last = -1
         elif message.role == "tool":
