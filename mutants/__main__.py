@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from .checks import ROOT, Check, corpus_checks, with_tests
-from .judging import LAWS, QUICK, Judge, Verdict, recorded
+from .judging import LAWS, QUICK, Judge, recorded
 from .mutating import Module, Mutant
 from .pool import gathered
 from .telling import Teller
@@ -126,7 +126,7 @@ def tried(
     rows, wrong = [], list(unknown(reasons, wanted))
     wrong += [f"fails without any mutant, and is not asked: {check}" for check in failing]
     for path in wanted:
-        row, problems = judged(judge, teller, path, options.sample, options.seed, reasons)
+        row, problems = row_of(judge, teller, path, options.sample, options.seed, reasons)
         rows.append(row)
         wrong += problems
         print(f"{line(row)}", flush=True)
@@ -172,7 +172,7 @@ def is_wanted(path: Path, names: Sequence[str]) -> bool:
     return not asked or any(name == each or name.startswith(f"{each}/") for each in asked)
 
 
-def judged(
+def row_of(
     judge: Judge,
     teller: Teller | None,
     path: Path,
@@ -185,33 +185,34 @@ def judged(
     numbers = list(range(len(module.mutants)))
     if sample and sample < len(numbers):
         numbers = sorted(Random(f"{seed} {module.name}").sample(numbers, sample))
-    killed, listed, unfit, told = 0, 0, 0, 0
+    laws = LAWS if teller is None else QUICK
+    judged = {number: judge.verdict(module, number, laws) for number in numbers}
+    verdicts = {number: verdict for number, verdict in judged.items() if verdict is not None}
+    wrong = list(judge.mistaken(module, verdicts, laws))
+    unfit = len(judged) - len(verdicts)
+    if unfit > len(judged) // 2:
+        wrong.append(f"{module.name}: {unfit} of {len(judged)} mutants could not be put in")
+    killed, listed, told = 0, 0, 0
     survived: list[Mutant] = []
-    wrong: list[str] = []
-    verdicts: dict[int, Verdict] = {}
-    for number in numbers:
-        mutant = module.mutants[number]
-        is_listed = name_of(mutant) in reasons
-        verdict = judge.verdict(module, number, LAWS if teller is None else QUICK)
-        if verdict is None:
-            unfit += 1
-            continue
-        verdicts[number] = verdict
-        if is_listed:
+    for number, verdict in verdicts.items():
+        mutant, killer = module.mutants[number], verdict.killer
+        if name_of(mutant) in reasons:
             listed += 1
-            if verdict.killer:
-                by = verdict.killer
-                wrong.append(f"listed as equivalent, but noticed by {by}:\n{mutant}")
-        elif verdict.killer:
+            if killer:
+                wrong.append(f"listed as equivalent, but noticed by {killer}:\n{mutant}")
+        elif killer or (told and is_noticed(judge, module, number, laws)):
             killed += 1
         elif teller is not None and teller.keep(module, number):
             killed, told = killed + 1, told + 1
         else:
             survived.append(mutant)
-    wrong += judge.mistaken(module, verdicts)
-    if unfit > len(numbers) // 2:
-        wrong.append(f"{module.name}: {unfit} of {len(numbers)} mutants could not be put in")
     return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), wrong
+
+
+def is_noticed(judge: Judge, module: Module, number: int, laws: Sequence[str]) -> bool:
+    """Whether a mutant that survived is noticed now, by what was kept for another one."""
+    verdict = judge.verdict(module, number, laws)
+    return verdict is not None and bool(verdict.killer)
 
 
 def name_of(mutant: Mutant) -> tuple[str, ...]:

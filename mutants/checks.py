@@ -38,7 +38,7 @@ UNRELATED = (
     "test_requirements",
 )  # fmt: skip
 """Files of tests about other layers or too slow; the laws of test_corpus are checks themselves."""
-OUTER = ("cli", "containers", "dataset", "gateway", "providers", "views", "workbench")
+OUTER = ("cli", "containers", "dataset", "gateway", "providers", "sessions", "views", "workbench")
 """Folders of tests about an outer layer: many take 0.1 to 2 s an item, and of a server or of a
 process the lines are not seen."""
 SLOW = (

@@ -206,6 +206,8 @@ class Judge:
         gc.unfreeze()  # what another judge has frozen is not among the objects
         self.functions = _functions({str(path) for path in reach.files})
         self.killers: dict[tuple[str, str], list[int]] = {}
+        self.unsound: set[int] = set()
+        """checks that have failed without any mutant"""
         self.caches = _caches()
         gc.collect()
         gc.freeze()
@@ -231,21 +233,33 @@ class Judge:
             del killers[8:]
         return verdict
 
-    def mistaken(self, module: Module, verdicts: dict[int, Verdict]) -> Iterator[str]:
+    def mistaken(
+        self, module: Module, verdicts: dict[int, Verdict], laws: Sequence[str] = LAWS
+    ) -> Iterator[str]:
         """What is wrong with the verdicts: with the original in the place of a mutant, the checks
         that noticed it must pass. Else everything is noticed, and nothing is told by that.
+
+        A check that fails is not asked any more, and what it noticed is judged again.
         """
-        ways: dict[str, dict[int, Verdict]] = {}
+        ways: dict[str, list[int]] = {}
         for number, verdict in verdicts.items():
             if verdict.killer:
-                ways.setdefault(way(module, number), {})[number] = verdict
+                ways.setdefault(way(module, number), []).append(number)
         for name, noticed in ways.items():
-            number = next((n for n, v in noticed.items() if v.place < 0), min(noticed))
-            order = sorted({v.place for v in noticed.values() if v.place >= 0})
-            found = self._asked(module.unchanged(), number, order)
-            if found is None or found.killer:
+            number = next((n for n in noticed if verdicts[n].place < 0), noticed[0])
+            while True:
+                order = {verdicts[n].place for n in noticed} - {-1} - self.unsound
+                found = self._asked(module.unchanged(), number, sorted(order))
+                if found is not None and not found.killer:
+                    break
                 by = "it cannot be put in" if found is None else found.killer
                 yield f"{module.name}: without any fault, put in as {name}: {by}"
+                if found is None or found.place < 0:
+                    break
+                self.unsound.add(found.place)
+                for each in noticed:
+                    if verdicts[each].place == found.place:
+                        verdicts[each] = self.verdict(module, each, laws) or verdicts[each]
 
     def _asked(self, module: Module, number: int, order: list[int]) -> Verdict | None:
         """Put a mutant in, in a process of its own, and ask some checks."""
@@ -273,7 +287,7 @@ class Judge:
     def chosen(self, module: Module, number: int, laws: Sequence[str]) -> dict[int, None]:
         """The checks that reach a mutant, those that go different ways through its file first."""
         by_law: dict[str, list[int]] = {}
-        for check in self.reach.reach(module, number):
+        for check in self.reach.reach(module, number) - self.unsound:
             by_law.setdefault(self.checks[check].law, []).append(check)
         order: dict[int, None] = {}
         for law_name in laws:

@@ -10,7 +10,7 @@ import pytest
 import kept
 from kept import Case
 from mutants import judging
-from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, judged, measured, name_of
+from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, measured, name_of, row_of
 from mutants.checks import Check, Reach, kept_check
 from mutants.judging import Judge, Map, Verdict, recorded
 from mutants.mutating import Module, function_code
@@ -125,6 +125,7 @@ def test_a_check_that_fails_without_any_fault_is_found_out() -> None:
     assert all(verdict.killer for verdict in given.values())
     (problem,) = judge.mistaken(found, given)
     assert problem == f"{PAIRING}: without any fault, put in as a function: kept one"
+    assert not any(verdict.killer for verdict in given.values()), "it is asked no more"
 
 
 def test_a_check_that_fails_before_is_named_and_not_asked(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_a_file_whose_mutants_cannot_be_put_in_is_found_out() -> None:
     """None of them survives, and none was tried."""
     judge, found = judged_by(lambda: None, PAIRING)
     judge.functions = {}
-    row, (problem,) = judged(judge, None, found.path, 4, 0, {})
+    row, (problem,) = row_of(judge, None, found.path, 4, 0, {})
     assert (row.tried, row.unfit) == (0, 4)
     assert problem == f"{PAIRING}: 4 of 4 mutants could not be put in"
 
