@@ -237,7 +237,7 @@ class Dialect:
         if same and tree.original is not None:
             return source.write(self, tree, _FACET_OF[kind], log)
         try:
-            if kind is Request and not same:
+            if tree.__class__ is Request and not same:
                 self.judge_model(tree, log)
                 if self.writes is not None:  # each pass goes on where it was
                     tree = self.pair_up(tree, log) if self.pairs else tree
@@ -249,13 +249,17 @@ class Dialect:
                 elif self.pairs:
                     tree = self.pair_up(tree, log)
                 return write(lower(tree, self, log) if self.lowers else tree, log)
-            if kind is Response and tree.failure is not None and not self.holds_failure(tree):
+            if (
+                tree.__class__ is Response
+                and tree.failure is not None
+                and not self.holds_failure(tree)
+            ):
                 return self.write_as_error(tree, log)
             if same:
                 tree = spell(tree, self, log)
             elif self.lowers:
                 tree = lower(tree, self, log)
-            if kind is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
+            if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None
             return write(tree, log)

@@ -107,7 +107,7 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
                 return False
             if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
                 return False
-            if not (result.name is result.namespace is result.cache is None):
+            if result.name is not None or result.namespace is not None or result.cache is not None:
                 return False
             if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
                 return False
@@ -127,7 +127,7 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
                     return False
             elif block.__class__ is not ToolCall or block.id is None or block.kind != "function":
                 return False
-            elif block.namespace is block.item_id is block.cache is None:
+            elif block.namespace is None and block.item_id is None and block.cache is None:
                 waiting.append(block.id)
             else:
                 return False
@@ -252,8 +252,12 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Passage)
         if can.reasoning is not None:
             rare.append(Reasoning)
-        rares = {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES}
-        ranks = {role: order.by_class(ranks_of(can, place, role)) for role in ROLES}
+        rares: dict[str, frozenset[type]] = {
+            role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES
+        }
+        ranks: dict[str, dict[type, int]] = {
+            role: order.by_class(ranks_of(can, place, role)) for role in ROLES
+        }
         said = ranks["assistant"].get(Text, 0)
         plan = Plan(
             can,
