@@ -11,6 +11,7 @@ from dragoman import dialects
 from dragoman.core.lowering import is_usual
 from dragoman.core.lowering.messages import fit
 from dragoman.core.turns import results_in_place
+from dragoman.dialect import Dialect
 from dragoman.dialects._claude_turns import are_signed
 from dragoman.dialects.gemini.order import in_order
 from dragoman.dialects.mistral import DIALECT as MISTRAL
@@ -54,7 +55,7 @@ CONVERSATIONS = tuple(conversations())
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda dialect: dialect.name)
-def test_nothing_of_a_usual_conversation_changes(target: dialects.Dialect) -> None:
+def test_nothing_of_a_usual_conversation_changes(target: Dialect) -> None:
     log = Ledger()
     for messages in CONVERSATIONS:
         if not is_usual(messages, target):
