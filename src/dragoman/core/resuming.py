@@ -290,7 +290,9 @@ def calm_place(messages: Sequence[Message]) -> int:
 class Writes:
     """What the passes on the way to a target have done, up to some calm places."""
 
-    __slots__ = ("fit", "fitting", "lowered", "paired", "seeing", "signed", "tools", "written")
+    __slots__ = (
+        "fit", "fitting", "lowered", "named", "paired", "seeing", "signed", "tools", "written",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.forget()
@@ -301,6 +303,8 @@ class Writes:
         self.lowered, self.written = Pass(seeing), Pass(seeing)
         self.tools: Listed | None = None
         self.fit: tuple[Tool, ...] | None = None  # the tools in which there is nothing to lower
+        # Tools, the names of those that are not hosted, and the names of the freeform ones.
+        self.named: tuple[Sequence[Tool], set[str], set[str]] | None = None
 
 
 class Listed(NamedTuple):

@@ -93,9 +93,14 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if writes is not None and not special and tree.tools is listed:
             writes.fit = listed
         passed = None if writes is None else writes.fitting
-        usual = tree.messages is log.usual
-        if special or not (usual or messages.fit(tree.messages, can, "history", passed)):
-            tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))
+        odd: int | None = -1
+        if not special:
+            usual = tree.messages is log.usual
+            odd = None if usual else messages.unfit(tree.messages, can, "history", passed)
+        if odd is not None:
+            lowering = Messages(to, log, "history", tree.model)
+            lowering.odd = odd
+            tree = _request(tree, lowering, bool(special))
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":

@@ -43,11 +43,18 @@ def fit(
     messages: Sequence[Message], can: Capabilities, place: Place, scan: Scan | None = None
 ) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
+    return unfit(messages, can, place, scan) is None
+
+
+def unfit(
+    messages: Sequence[Message], can: Capabilities, place: Place, scan: Scan | None = None
+) -> int | None:
+    """The first message of all that has something to lower, if there is one."""
     start, stop = (0, -1) if scan is None else scan.begin(messages)
-    unfit = first_unfit(messages, plan_of(can, place), start)
-    if scan is not None and stop > 0 and (unfit is None or unfit >= stop):
+    found = first_unfit(messages, plan_of(can, place), start)
+    if scan is not None and stop > 0 and (found is None or found >= stop):
         scan.note(stop, messages)
-    return unfit is None
+    return found
 
 
 FIRST = ("system", "user")
@@ -253,8 +260,12 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Passage)
         if can.reasoning is not None:
             rare.append(Reasoning)
-        rares = {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES}
-        ranks = {role: order.by_class(ranks_of(can, place, role)) for role in ROLES}
+        rares: dict[str, frozenset[type]] = {
+            role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES
+        }
+        ranks: dict[str, dict[type, int]] = {
+            role: order.by_class(ranks_of(can, place, role)) for role in ROLES
+        }
         said = ranks["assistant"].get(Text, 0)
         plan = Plan(
             can,
@@ -325,6 +336,7 @@ class Messages:
         self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
         self.passed = None if to.writes is None or place != "history" else to.writes.lowered
         self.calm = True  # no message brings tools, so that each is lowered for itself
+        self.odd: int | None = -1  # the first message to be lowered, if it is known
 
     def begin(self, messages: Sequence[Message]) -> tuple[list[Message], int, int]:
         """What is lowered already, of how many messages, and which place to note."""
@@ -344,7 +356,7 @@ class Messages:
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         plan = plan_of(self.to.can, self.place)
         out, start, stop = self.begin(messages)
-        odd: int | None = -1
+        odd = self.odd
         for index in range(start, len(messages)):
             message = messages[index]
             if index == stop:
