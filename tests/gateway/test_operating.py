@@ -424,6 +424,21 @@ def sent_until_refused(line: socket.socket, data: bytes) -> int:
     return sent
 
 
+def test_what_is_compressed_is_refused_by_name() -> None:
+    with scripted({"text": "Hi"}) as (url, _):
+        status, error, _ = ask(url, content_encoding="zstd")
+    assert status == 400
+    assert "content-encoding 'zstd'" in error["error"]["message"]
+
+
+def test_an_error_repeats_the_status_that_it_has() -> None:
+    """Google's SDK shows the status in the document, not that of the reply."""
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    with chain("anthropic-messages", fail_on=("invented",)) as (url, _):
+        status, error, _ = ask(url, asked, "/v1beta/models/m:generateContent")
+    assert (status, error["error"]["code"]) == (422, 422)
+
+
 def test_scripts() -> None:
     replies: list[Mapping[str, Any]] = [{"text": "A", "when": {"last": "*warm*"}}, {"text": "B"}]
     script = Script(replies)

@@ -221,6 +221,9 @@ class Gateway:
         limits = self.config.limits
         if sum(map(len, headers)) + sum(map(len, headers.values())) > limits.headers:
             raise Refused("too-large", f"the headers have more than {limits.headers} bytes")
+        if (coding := headers.get("content-encoding", "identity")) != "identity":
+            what = f"a body with content-encoding {coding[:40]!r} is not read: send it as it is"
+            raise Refused("invalid-request", what)
         told = headers.get("content-length", "")
         if told.isdigit() and int(told) > limits.body:
             raise Refused("too-large", f"the body has more than {limits.body} bytes")
