@@ -12,7 +12,7 @@ import json
 import socket
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from google import genai
@@ -213,6 +213,23 @@ def test_any_base_url_has_all_paths(base: str) -> None:
         assert json.loads(get(url, f"{base}/v1/responses/{name}").body)["id"] == name
         items = json.loads(get(url, f"{base}/v1/responses/{name}/input_items").body)["data"]
         assert items[0]["content"] == "Hi"
+
+
+@pytest.mark.parametrize("base", ["", "/llm"])
+def test_names_of_models_may_have_slashes(base: str) -> None:
+    """AWS's SDKs quote those of ARNs, Google's leave that of ``NAME/model`` as it is."""
+    arn = "arn:aws:bedrock:us-east-1:1:inference-profile/m"
+    said = b'{"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}'
+    told = b'{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}'
+    with scripted({"text": "Hi"}) as (url, model):
+        for path, body in (
+            (f"/model/{quote(arn, safe='')}/converse", said),
+            (f"/model/{quote(arn, safe='')}/converse-stream", said),
+            ("/v1beta/models/local/qwen3:generateContent", told),
+            ("/v1beta/models/local%2Fqwen3:streamGenerateContent", told),
+        ):
+            assert post(url, base + path, body).status == 200, path
+        assert [asked.model for asked in model.asked] == [arn, arn, "local/qwen3", "local/qwen3"]
 
 
 def test_a_client_sees_the_models_that_it_may_use() -> None:

@@ -147,7 +147,7 @@ class Gateway:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
         asked = scope.get("query_string")
         query = dict(parse_qsl(asked.decode("latin-1"))) if asked else {}
-        door = find(path) if scope["method"] == "POST" else None
+        door = find(quoted(scope, path)) if scope["method"] == "POST" else None
         if door is not None and door.dialect.name == "gemini" and door.stream:
             door = in_array(door, query)
         if door is None:
@@ -221,6 +221,9 @@ class Gateway:
         limits = self.config.limits
         if sum(map(len, headers)) + sum(map(len, headers.values())) > limits.headers:
             raise Refused("too-large", f"the headers have more than {limits.headers} bytes")
+        if (coding := headers.get("content-encoding", "identity")) != "identity":
+            what = f"a body with content-encoding {coding[:40]!r} is not read: send it as it is"
+            raise Refused("invalid-request", what)
         told = headers.get("content-length", "")
         if told.isdigit() and int(told) > limits.body:
             raise Refused("too-large", f"the body has more than {limits.body} bytes")
@@ -234,6 +237,14 @@ def path_of(scope: Scope) -> str:
     """The path of a request below the place where the application is mounted."""
     path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))
     return path or "/"
+
+
+def quoted(scope: Scope, path: str) -> str:
+    """The same as it was sent: the name of a model may have slashes in it, as ARNs have."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        return path
+    return raw.partition(b"?")[0].decode("latin-1").removeprefix(scope.get("root_path", ""))
 
 
 async def whole(receive: Receive, limit: int) -> bytes:

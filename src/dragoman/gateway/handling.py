@@ -586,6 +586,8 @@ class Handling:
         """An error in the client's dialect."""
         self.seen.error = self.seen.error or f"{kind}: {message[:200]}"
         document = error_document(self.dialect, kind, message)
+        if status is not None:
+            document = with_status(document, status)
         headers = {} if wait is None else {"retry-after": f"{max(wait, 1):.0f}"}
         code = status or status_of(kind, self.dialect.statuses)
         await self.send_json(code, document, headers)
@@ -718,6 +720,14 @@ def is_document(data: bytes, dialect: Dialect) -> bool:
     framing = dialect.framings or dialect.framing
     starts = (b"<",) if framing in ("ndjson", "either", "array") else (b"{", b"[", b"<")
     return data.lstrip().startswith(starts)
+
+
+def with_status(document: Json, status: int) -> Json:
+    """An error whose dialect repeats the status in it (Gemini), with that of its reply."""
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return {**document, "error": {**error, "code": status}}
+    return document
 
 
 def error_document(dialect: Dialect, kind: ErrorKind, message: str) -> Json:
