@@ -227,6 +227,8 @@ class Converter:
         log = Ledger(target=self.writer.name)
         log.embeds = not (carried or self.looks or source == self.writer.name)
         document = self.writer.write(tree, log)
+        if document.__class__ is dict and document.get(self.writer.history, True) == []:
+            raise Unsayable("there is no message in it, or none that is left", tree.at)
         losses = [*before, *log.losses] if before else log.losses
         if options.fail_on:
             after = Ledger()

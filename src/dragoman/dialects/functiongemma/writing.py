@@ -102,6 +102,9 @@ def write_pieces(
     begun: bool = False,
 ) -> list[str]:
     """A conversation; ``begun``: the model is to continue the last turn."""
+    if messages is w.log.plain and not tools:
+        if (plain := write_plain(d, w.log.texts)) is not None:
+            return plain
     pieces: list[WrittenPiece] = []
     declared = declarations.write_declarations(d, tools, w)
     count = leading(messages, w.same)
@@ -118,6 +121,19 @@ def write_pieces(
         before = piece
     if not (begun and w.same):
         out.append(seam(before, None))
+    return out
+
+
+def write_plain(d: FunctionGemma, texts: Sequence[tuple[str, str]]) -> list[str] | None:
+    """A conversation of plain texts; None where there is anything to note of one."""
+    out = [d.bos]
+    role = ""
+    for role, text in texts:
+        if "<" in text or text[0].isspace() or text[-1].isspace():
+            return None
+        out += (header(role), text, f"{END}\n")
+    if role != "assistant":
+        out.append(header("assistant"))
     return out
 
 
