@@ -9,7 +9,6 @@ rows, and SQLite reads it as the agent does.
 from __future__ import annotations
 
 import os
-import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -22,7 +21,7 @@ from urllib.parse import quote
 from ..core.reading import UNREADABLE, decode, encode
 from ..errors import Malformed
 from ..model import Json
-from .agents import Agent, Session, is_context, spoken, text, within
+from .agents import Agent, Session, is_context, quoted, spoken, text, within
 
 Row = dict[str, Any]
 BYTES = "octet_length" if sqlite3.sqlite_version_info >= (3, 43) else "length"
@@ -44,7 +43,7 @@ class Stored(Agent):
 
     def sessions(self, env: Mapping[str, str]) -> Iterator[Session]:
         path = self.database(env)
-        if not path.exists():
+        if not path.is_file():
             return
         try:
             with closing(opened(path)) as db:
@@ -186,7 +185,7 @@ class Goose(Stored):
     def resume(self, id: str, project: str, path: Path) -> str:
         # It gives an imported session an id of its own; the newest one is resumed.
         return within(
-            project, f"goose session import {shlex.quote(str(path))} && goose session --resume"
+            project, f"goose session import {quoted(str(path))} && goose session --resume"
         )
 
 
@@ -269,9 +268,7 @@ class Opencode(Stored):
         return {**message, "info": info, "parts": parts}
 
     def resume(self, id: str, project: str, path: Path) -> str:
-        return within(
-            project, f"opencode import {shlex.quote(str(path))} && opencode --session {id}"
-        )
+        return within(project, f"opencode import {quoted(str(path))} && opencode --session {id}")
 
 
 def renewed(id: Json, session: str) -> Json:
