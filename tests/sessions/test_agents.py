@@ -392,3 +392,31 @@ def test_a_file_that_is_no_database_has_no_sessions(tmp_path: Path, agent: str) 
         assert listed({"HOME": str(tmp_path)}) == []
     with pytest.raises(Unsupported, match="no session"):
         find(f"{agent}:latest", {"HOME": str(tmp_path)})
+
+
+def test_a_damaged_schema_has_no_sessions(tmp_path: Path) -> None:
+    """SQLite's own message then repeats bytes that are no UTF-8."""
+    path = store_rows(tmp_path, "goose")
+    data = path.read_bytes()
+    place = data.upper().index(b"CREATE TABLE")
+    path.write_bytes(data[:place] + b"CR\xe9ATE" + data[place + 6 :])
+    assert listed({"HOME": str(tmp_path)}) == []
+
+
+@pytest.mark.parametrize("table", ["part", "message"])
+@pytest.mark.parametrize("value", [None, "5", "[]", "{"])
+def test_a_row_that_is_no_object(tmp_path: Path, table: str, value: Any) -> None:
+    path = store_rows(tmp_path, "opencode")
+    with sqlite3.connect(path) as db:
+        db.execute(f"update {table} set data = ?", [value])
+    [session] = listed({"HOME": str(tmp_path)})
+    with pytest.raises(Malformed, match="is not"):
+        data_of(session)
+
+
+def test_a_name_that_is_no_utf_8_hides_no_session(tmp_path: Path) -> None:
+    path = store_rows(tmp_path, "goose")
+    with sqlite3.connect(path) as db:
+        db.execute("update sessions set working_dir = cast(x'2fff' as text)")
+    [session] = listed({"HOME": str(tmp_path)})
+    assert session.project == "/\ufffd"
