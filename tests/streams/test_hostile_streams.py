@@ -150,6 +150,11 @@ FIRST: dict[str, Json] = {
         "modelVersion": "m",
         "responseId": "g",
     },
+    "mistral": {
+        "id": "i",
+        "model": "m",
+        "choices": [{"index": 0, "delta": {"content": "Hi"}}],
+    },
     "openai-chat": {
         "id": "c",
         "model": "m",
@@ -169,6 +174,7 @@ FIRST: dict[str, Json] = {
 IDS = {
     "anthropic-messages": "m",
     "gemini": "g",
+    "mistral": "i",
     "openai-chat": "c",
     "openai-responses": "r",
     "openrouter": "o",
