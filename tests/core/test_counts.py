@@ -16,13 +16,15 @@ from dragoman.ledger import Ledger
 from dragoman.model import Usage
 
 COUNTING = [d for name in dialects.names() if (d := dialects.get(name)).counts.rows]
-ODD = (None, 0, 7, -1, 1.5, "7", True, {}, {"more": 1}, [])
+ODD: tuple[Any, ...] = (None, 0, 7, -1, 1.5, "7", True, {}, {"more": 1}, [])
 
 
 def usage(rng: Random) -> Usage:
-    apart = [rng.choice((None, 0, rng.randrange(100))) for _ in range(3)]
+    read, written, thinking = (rng.choice((None, 0, rng.randrange(100))) for _ in range(3))
     unsaid = ("output",) if rng.random() < 0.2 else ()
-    return Usage(rng.randrange(99), *apart[:2], None, rng.randrange(99), apart[2], unsaid, at="/u")
+    return Usage(
+        rng.randrange(99), read, written, None, rng.randrange(99), thinking, unsaid, at="/u"
+    )
 
 
 def document(counts: Counts, rng: Random) -> dict[str, Any]:

@@ -230,9 +230,9 @@ class Plan(Struct, frozen=True):
     too late."""
     free: str
     """The kind of freeform calls, where there are such."""
-    rare: Mapping[Role, frozenset[type]]
+    rare: dict[str, frozenset[type]]
     """Classes of blocks that the target cannot hold as they are, by role."""
-    ranks: Mapping[Role, dict[type, int]]
+    ranks: dict[str, dict[type, int]]
     """The order of blocks, by role."""
     usual: bool
     """Whether it takes what ``is_usual`` accepts."""
