@@ -269,7 +269,8 @@ class Converter:
 
     def is_empty(self, document: dict[str, Json]) -> bool:
         """Whether nothing is said in a document: trainers fail on such a record."""
-        return document.get(self.writer.history, True) == [] and PROMPTS.isdisjoint(document)
+        key = self.writer.history
+        return key is not None and document.get(key) == [] and PROMPTS.isdisjoint(document)
 
     def problem(self, document: Json) -> bool:
         """Whether ``check`` finds anything in a document of the target."""
