@@ -907,3 +907,11 @@ def test_the_report_shows_what_strangers_wrote_and_runs_none_of_it() -> None:
     assert not opened
     for title in ("Length in characters", "Tools called", "Losses by source", "Splits", "Redacted"):
         assert (f"<h2>{title}</h2>" in page) is (title != "Redacted")
+
+
+def test_a_system_prompt_alone_is_a_record_wherever_it_stands() -> None:
+    request = {"model": "m", "messages": [{"role": "system", "content": "Say hi."}]}
+    write("a.jsonl", lines([request]))
+    for target in ("trl", "openai-responses", "gemini", "chatml"):
+        done = run("a.jsonl", to=target, source="openai-chat", out=f"{target}/")
+        assert done.manifest["records"]["written"] == 1

@@ -36,6 +36,10 @@ CARRIED = "source_{}"
 """What a carried column is called whose name the target has itself."""
 
 
+PROMPTS = frozenset(("system", "instructions", "systemInstruction"))
+"""Where a system prompt stands that is no message."""
+
+
 class Refused(Exception):
     """A record of which no line is made. ``code`` says why in a word."""
 
@@ -227,7 +231,7 @@ class Converter:
         log = Ledger(target=self.writer.name)
         log.embeds = not (carried or self.looks or source == self.writer.name)
         document = self.writer.write(tree, log)
-        if document.__class__ is dict and document.get(self.writer.history, True) == []:
+        if document.__class__ is dict and self.is_empty(document):
             raise Unsayable("there is no message in it, or none that is left", tree.at)
         losses = [*before, *log.losses] if before else log.losses
         if options.fail_on:
@@ -262,6 +266,11 @@ class Converter:
             data = encode(document)
         note.length = len(data) + 1
         return Written(data, note, losses, document)
+
+    def is_empty(self, document: dict[str, Json]) -> bool:
+        """Whether nothing is said in a document: trainers fail on such a record."""
+        key = self.writer.history
+        return key is not None and document.get(key) == [] and PROMPTS.isdisjoint(document)
 
     def problem(self, document: Json) -> bool:
         """Whether ``check`` finds anything in a document of the target."""
