@@ -181,6 +181,7 @@ def process(command: tuple[str, ...], port: int) -> Iterator[subprocess.Popen[by
     if not command[0].startswith(sys.prefix):  # a peer, in an environment of its own
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+        environment["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
     started = subprocess.Popen(
         command,
         env=environment,

@@ -21,6 +21,7 @@ import openai
 import pytest
 from google import genai
 from msgspec.structs import replace
+from websockets.sync.client import connect
 
 import dragoman
 from dragoman.gateway import Config, Gateway, Script, Upstream, load_config
@@ -378,6 +379,12 @@ def test_the_command_serves_reloads_and_ends(tmp_path: Path) -> None:
         line = json.loads(process.stderr.readline())
         assert (line["status"], line["dialect"], line["upstream"]) == (200, "openai-chat", "script")
         assert "Hi" not in json.dumps(line)
+        with connect(url.replace("http", "ws") + "/v1/responses") as socket_:
+            socket_.send('{"type": "response.create", "model": "m", "input": "Hi"}')
+            while json.loads(told := socket_.recv(timeout=20))["type"] != "response.completed":
+                pass
+            assert "You said: Hi" in str(told)
+        assert json.loads(process.stderr.readline())["dialect"] == "openai-responses"
         path.write_text('store = "memory"\n[routes]\n"only" = "script"\n')
         process.send_signal(signal.SIGHUP)
         assert "reloaded" in process.stderr.readline()

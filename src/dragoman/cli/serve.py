@@ -18,8 +18,9 @@ from . import terminal
 from .app import command as make_command
 from .faults import USAGE, Fault
 
-YOUNG = 20_000
-"""How many objects there may be before the garbage collector looks for cycles among them."""
+COLLECTED = 5_000, 5, 5
+"""How many objects there may be before the garbage collector looks for cycles among them, and how
+often it looks before it goes through the older ones: transcoders refer to themselves."""
 
 
 @make_command(
@@ -230,7 +231,7 @@ def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = Fals
         if server.started:
             gc.collect()
             gc.freeze()  # what was made to start is there for good: nothing looks through it again
-            gc.set_threshold(YOUNG)  # exchanges leave no cycles behind that hold documents
+            gc.set_threshold(*COLLECTED)  # documents of exchanges are not among them
             port = server.servers[0].sockets[0].getsockname()[1]
             terminal.say(f"dragoman serves http://{config.host}:{port}")
             if bench is not None:
