@@ -575,6 +575,8 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     marks = extra.get(SIGNED) if isinstance(extra, dict) else None
     if not isinstance(marks, dict) or not isinstance(calls, list):
         return message
+    if not marks.keys() <= {call.get("id") for call in calls}:
+        return message  # some are of no call, and so all of them stay where they are
     own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
     rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
     return {**message, "tool_calls": own, "additional_kwargs": rest}
