@@ -1232,6 +1232,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     if leaf.key in ("name", "recipient") and text.startswith("functions."):  # Harmony's calls
         text = text.removeprefix("functions.")
+        if text in there.words:
+            return True
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
         return True
