@@ -7,11 +7,16 @@ no other shape, refuses nothing, names no loss, and is wrong for anything else. 
 the document that ``dragoman.convert`` writes (which is checked) and encodes, by msgspec. Nothing in
 Python can cost less; what dragoman costs above it is the price of taking any document, of the
 ledger and of one code path for all pairs of dialects.
+
+For responses there is a second one, ``with checks``, which takes nothing for granted: it looks at
+every type and every key, does not lose a key that an object has twice, and has a list of what is
+lost. What it finds in order is still nothing but this one shape, for this one pair.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 import msgspec  # noqa: E402
 
 from benchmarks import answers, run, timing, workload  # noqa: E402
+from dragoman.core.reading import only  # noqa: E402
 
 Json: TypeAlias = Any
 Work: TypeAlias = Callable[[], bytes]
@@ -122,14 +128,82 @@ def answered(doc: Json) -> Json:
     }
 
 
+ROOT_KEYS = only(
+    *("id", "object", "created", "model", "choices", "usage", "service_tier", "system_fingerprint")
+)
+CHOICE_KEYS = only("index", "message", "logprobs", "finish_reason")
+MESSAGE_KEYS = only("role", "content", "refusal", "annotations", "tool_calls")
+CALL_KEYS, FUNCTION_KEYS = only("id", "type", "function"), only("name", "arguments")
+USAGE_KEYS = ("prompt_tokens", "completion_tokens", "total_tokens")
+DETAILS = {
+    "prompt_tokens_details": "cached_tokens",
+    "completion_tokens_details": "reasoning_tokens",
+}
+USUAL_USAGE = only(*USAGE_KEYS, *DETAILS)
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
+STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+
+
+def checked(doc: Json) -> Json:
+    """The same with all that must be looked at before that is right, and a list of what is lost."""
+    lost: list[tuple[str, str]] = []
+    (choice,) = doc["choices"]
+    message, usage = choice["message"], doc["usage"]
+    text, calls, stop = message["content"], message.get("tool_calls", ()), choice["finish_reason"]
+    name, model, usual = doc["id"], doc["model"], message["role"] == "assistant"
+    usual = usual and ROOT_KEYS(doc) and CHOICE_KEYS(choice) and MESSAGE_KEYS(message)
+    usual = usual and text.__class__ is name.__class__ is model.__class__ is str and bool(text)
+    usual = usual and not (message["refusal"] or message["annotations"] or choice["logprobs"])
+    if not usual or text.isspace() or doc["system_fingerprint"] is not None:
+        raise ValueError("not as usual")
+    lost += [("dropped", f"/{key}") for key in ("created", "service_tier") if doc[key] is not None]
+    content: list[Json] = [{"type": "text", "text": text}]
+    for call in calls:
+        function = call["function"]
+        called, made, given = call["id"], function["name"], function["arguments"]
+        if not (CALL_KEYS(call) and FUNCTION_KEYS(function) and call["type"] == "function"):
+            raise ValueError("not as usual")
+        if not made.__class__ is called.__class__ is given.__class__ is str:
+            raise ValueError("not as usual")
+        value = decode(given)
+        if not (NAME(made) and NAME(called)) or encode(value) != given.encode():
+            raise ValueError("not as usual")
+        content.append({"type": "tool_use", "id": called, "name": made, "input": value})
+    asked, wrote, total = [usage[key] for key in USAGE_KEYS]
+    cached, reasoned = [usage[outer][key] for outer, key in DETAILS.items()]
+    counts = asked.__class__ is wrote.__class__ is cached.__class__ is reasoned.__class__ is int
+    if not (counts and USUAL_USAGE(usage)) or asked + wrote != total:
+        raise ValueError("not as usual")
+    for outer, known in DETAILS.items():
+        lost += [("dropped", f"/usage/{outer}/{key}") for key in usage[outer] if key != known]
+    return {
+        "id": name,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": STOPS[stop],
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": asked - cached,
+            "output_tokens": wrote,
+            "cache_read_input_tokens": cached,
+            "output_tokens_details": {"thinking_tokens": reasoned},
+        },
+    }
+
+
 def cases() -> list[tuple[str, bytes, Callable[[Json], Json], str]]:
     """Name, document, the converter by hand, and the facet."""
+    said, called = (answers.wire(answers.WORKLOADS[n](), CHAT) for n in ("small", "agentic"))
     short, long = (workload.WORKLOADS[name]() for name in ("small", "agentic"))
     return [
         ("small", workload.wire(short, CHAT), small, "request"),
         ("agentic", workload.wire(long, CHAT), agentic, "request"),
-        ("response, small", answers.wire(answers.small(), CHAT), answered, "response"),
-        ("response, agentic", answers.wire(answers.agentic(), CHAT), answered, "response"),
+        ("response, small", said, answered, "response"),
+        ("response, small, with checks", said, checked, "response"),
+        ("response, agentic", called, answered, "response"),
+        ("response, agentic, with checks", called, checked, "response"),
     ]
 
 

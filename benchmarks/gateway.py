@@ -7,7 +7,7 @@ stream of 100 deltas, converted (a Chat client, an Anthropic upstream) and of th
 upstream replies from memory. The relay reads a request, sends it on and passes the bytes of the
 reply: what any gateway on uvicorn and aiohttp costs. The gateway is ``dragoman serve``; peers are
 the commands ``litellm`` and ``llm-rosetta-gateway`` of environments of their own. All are asked in
-turn, several rounds long, since machines are shared: CPU time of the process per request (that of
+turn, in many short rounds, since machines are shared: CPU time of the process per request (that of
 the best round) and its ratio to the relay's say more than times, which are printed as well. Then
 memory with 256 streams that are open at once, and after them.
 """
@@ -124,7 +124,9 @@ class Static:
 
 
 class Relay:
-    """Bytes there and bytes back: the least that a gateway on this stack can do."""
+    """Bytes there and bytes back: the least that a gateway on this stack does. The server and the
+    client have the same settings as those of ``dragoman serve``.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = f"{url}/v1/messages"
@@ -136,7 +138,8 @@ class Relay:
         import aiohttp
 
         if self.session is None:
-            self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+            jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=0)
+            self.session = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
         body = b""
         while True:
             message = await receive()
@@ -146,10 +149,15 @@ class Relay:
         kind = {"content-type": "application/json"}
         async with self.session.post(self.url, data=body, headers=kind) as reply:
             told = [(b"content-type", reply.headers["content-type"].encode())]
+            length = int(reply.headers.get("content-length", -1))
+            if length >= 0:
+                told.append((b"content-length", str(length).encode()))
             await send({"type": "http.response.start", "status": 200, "headers": told})
             async for data in reply.content.iter_any():
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+                length -= len(data)
+                await send({"type": "http.response.body", "body": data, "more_body": length != 0})
+        if length != 0:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def serve(role: str, port: int, upstream: str) -> None:
@@ -161,7 +169,10 @@ def serve(role: str, port: int, upstream: str) -> None:
         application = Static()
     else:
         application = Relay(upstream)
-    uvicorn.run(application, port=port, log_level="error", access_log=False)
+    uvicorn.run(
+        application, port=port, log_level="error", access_log=False,
+        server_header=False, date_header=False, proxy_headers=False,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -228,6 +239,9 @@ async def client(port: int, case: Case, count: int, times: list[float]) -> int:
     failed = 0
     for _ in range(count):
         began = time.perf_counter()
+        if reader.at_eof():  # a peer that closes after each reply
+            writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(message)
         ok = await replied(reader)
         times.append((time.perf_counter() - began) * 1000)
@@ -249,6 +263,8 @@ async def replied(reader: asyncio.StreamReader) -> bool:
             await reader.readexactly(size + 2)
             if not size:
                 break
+    if b"connection: close" in lower:
+        await reader.read()
     return head.startswith(b"HTTP/1.1 200")
 
 
@@ -311,7 +327,7 @@ def servers(told: argparse.Namespace, upstream: str) -> Iterator[Server]:
         config = {
             "providers": {"anthropic": {"api_key": "k", "base_url": upstream}},
             "models": {"m": "anthropic"},
-            "server": {"host": "127.0.0.1", "port": 8794},
+            "server": {"host": "127.0.0.1", "port": 8794, "open_on_no_keys": True},
         }
         path.write_text(json.dumps(config))
         options = ["--config", str(path), "--no-banner", "--log-level", "error"]
@@ -353,10 +369,9 @@ def measure(case: Case, connections: int, measured: dict[Server, int], *, quick:
     print(f"\n{case.name}, {connections} connections; load {os.getloadavg()[0]:.1f}")
     print(f"{'':14} {'per s':>9} {'p50 ms':>8} {'p99 ms':>8} {'+p50':>8} {'+p99':>8} {'cpu ms':>8}")
     rounds: dict[Server, list[Figures]] = {server: [] for server in measured}
-    for _ in range(3 if quick else 6):
+    for _ in range(10 if quick else 20):
         for server, pid in measured.items():
-            total = int((300 if quick else 500) / (4 if case.stream else 1) * server.share)
-            total = max(total, connections, 10)
+            total = max(int((100 if not case.stream else 25) * server.share), connections, 10)
             if server.share < 1 and len(rounds[server]) >= 2:
                 continue
             rounds[server].append(asyncio.run(loaded(server.port, pid, case, connections, total)))

@@ -8,6 +8,9 @@ kept apart by what they say.
 
 So a schema is never stricter than the reader was in any of these documents, and it is looser
 where a reader looks at two things at once.
+
+The parameters of requests are those of the dialect's table (``core/fields.py``): a document with a
+value for each row is asked about too, and what the row says of ranges is their description.
 """
 
 from __future__ import annotations
@@ -22,12 +25,14 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dragoman import DragomanError, Malformed, dialects
+from dragoman.core.fields import Field, Fields
 from dragoman.core.reading import encode
 from dragoman.dialect import FACETS, Dialect
 from dragoman.ledger import Ledger
+from dragoman.model import Request
 from dragoman.testing import load_corpus
 
 Json = Any
@@ -70,8 +75,13 @@ def schemas() -> Iterator[tuple[str, str, Json]]:
             if name == "native" or facet not in FACETS:
                 continue  # of native, the model itself is the schema; a stream is no document
             found = documents(name, facet)
+            rows: Rows = {}
+            table = dialects.get(name).fields
+            if found and facet == "request" and table is not None and table.rows:
+                document, rows = with_parameters(dialects.get(name), table, found)
+                found.append(document)
             if found:
-                yield name, facet, Inquiry(dialects.get(name), facet).schema(found)
+                yield name, facet, Inquiry(dialects.get(name), facet).schema(found, rows)
 
 
 # -- documents to ask about ----------------------------------------------------------------------
@@ -107,6 +117,72 @@ def documents(name: str, facet: str) -> list[Json]:
             seen |= looks
             found.append(body)
     return found
+
+
+Rows: TypeAlias = dict[tuple[str, ...], Field]
+"""The rows of a dialect's table, by where their parameters stand in a request."""
+VALUES: tuple[Json, ...] = (0.5, 1, True, "x", ["x"], {"x": "x"})
+
+
+def with_parameters(dialect: Dialect, table: Fields, found: list[Json]) -> tuple[Json, Rows]:
+    """The request that has most objects, with a value for each parameter that has a row."""
+    document = json.loads(json.dumps(max(found, key=holders)))
+    rows: Rows = {}
+    for row in table.rows:
+        if (value := example(row)) is None:
+            continue
+        for above in ((), *((key,) for key in document if isinstance(document[key], dict))):
+            holder = document[above[0]] if above else document
+            place = (*above, *row.path.split("/")[:-1], row.key)
+            if row.outer:
+                if not isinstance(holder.setdefault(row.outer, {}), dict):
+                    continue
+                holder = holder[row.outer]
+            before = dict(holder)
+            holder[row.key] = value
+            if stands_at(dialect, document, row.name, "/" + "/".join(place)):
+                rows[place] = row
+                break
+            holder.clear()
+            holder.update(before)
+    return document, rows
+
+
+def holders(document: Json) -> int:
+    return sum(isinstance(value, dict) for value in document.values())
+
+
+def example(row: Field) -> Json:
+    """A value that the reader of a row takes."""
+    for value in (*sorted(row.among or ()), *VALUES):
+        try:
+            if row.read({row.key: value}, row.key, "") is not None:
+                return value
+        except Malformed:
+            continue
+    return None
+
+
+def stands_at(dialect: Dialect, document: Json, name: str, at: str) -> bool:
+    """Whether a parameter of a request is read from a place."""
+    try:
+        tree = dialect.read(document, "request")
+    except Malformed:
+        return False
+    assert isinstance(tree, Request)
+    return getattr(tree.params, name) is not None and tree.params.where(name) == at
+
+
+def describe(schema: Json, place: tuple[str, ...], text: str) -> None:
+    """Put a description where the schema speaks of a place."""
+    for part in (schema, *(case["then"] for case in schema.get("allOf", ()))):
+        inside = part.get("properties", {}).get(place[0])
+        if inside is None:
+            continue
+        if len(place) > 1:
+            describe(inside, place[1:], text)
+        else:
+            inside["description"] = text
 
 
 def shapes(value: Json, path: tuple[str, ...]) -> Iterator[Any]:
@@ -180,9 +256,12 @@ class Inquiry:
         self.dialect, self.facet = dialect, facet
         self.names: Counter[str] = Counter()
 
-    def schema(self, found: list[Json]) -> Json:
+    def schema(self, found: list[Json], rows: Rows) -> Json:
         tops = [[document] for document in found]
         body = self.learn([Spot(top, top, 0, top[0]) for top in tops])
+        for place, row in rows.items():
+            if text := row.describe(self.dialect.name):
+                describe(body, place, text)
         head = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"{self.dialect.name} {self.facet}, as dragoman reads it",

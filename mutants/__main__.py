@@ -25,8 +25,10 @@ FILES = (
     "streams/splicing.py",
     "streams/framing/*.py",
     "capsule/*.py",
+    "dialects/_chatlike.py",
     "dialects/_claude_turns.py",
     "dialects/_gemma.py",
+    "dialects/_sessions.py",
     "dialects/_xzatoma.py",
     "dialects/*/turns.py",
     "dialects/*/order.py",
@@ -38,7 +40,11 @@ FILES = (
     "dialects/*/parts.py",
     "dialects/*/results.py",
     "dialects/vercel_core/__init__.py",
+    "dialects/*/contents.py",
+    "dialects/*/history.py",
     "dialects/*/items.py",
+    "dialects/*/pieces.py",
+    "dialects/*/steps.py",
     "dialects/*/calls.py",
     "dialects/*/details.py",
     "dialects/*/signing.py",
@@ -112,16 +118,17 @@ def tried(
     """Try the mutants of the files that are wanted, and print what became of them."""
     for path in files:  # what is loaded on demand, too
         import_module(f"dragoman.{'.'.join(path.relative_to(CORE).with_suffix('').parts)}")
-    reach = recorded(checks, files, STORE / f"{digest()}.reach")
+    reach, failing = recorded(checks, files, STORE / f"{digest()}.reach")
     pool = gathered(files, STORE / f"{digest()}.pool") if options.tell else None
     judge = Judge(checks, reach)
     teller = None if pool is None else Teller(judge, pool)
     reasons = equivalents()
     rows, wrong = [], list(unknown(reasons, wanted))
+    wrong += [f"fails without any mutant, and is not asked: {check}" for check in failing]
     for path in wanted:
-        row, killed = judged(judge, teller, path, options.sample, options.seed, reasons)
+        row, problems = row_of(judge, teller, path, options.sample, options.seed, reasons)
         rows.append(row)
-        wrong += [f"listed as equivalent, but noticed by {by}:\n{mutant}" for mutant, by in killed]
+        wrong += problems
         print(f"{line(row)}", flush=True)
         for mutant in row.survived:
             print(f"  {mutant}".replace("\n", "\n  "), flush=True)
@@ -165,38 +172,47 @@ def is_wanted(path: Path, names: Sequence[str]) -> bool:
     return not asked or any(name == each or name.startswith(f"{each}/") for each in asked)
 
 
-def judged(
+def row_of(
     judge: Judge,
     teller: Teller | None,
     path: Path,
     sample: int,
     seed: int,
     reasons: dict[tuple[str, ...], str],
-) -> tuple[Row, list[tuple[Mutant, str]]]:
+) -> tuple[Row, list[str]]:
+    """What became of the mutants of a file, and what is wrong with the list or with the judge."""
     module = Module(path, path.relative_to(CORE).as_posix())
     numbers = list(range(len(module.mutants)))
     if sample and sample < len(numbers):
         numbers = sorted(Random(f"{seed} {module.name}").sample(numbers, sample))
-    killed, listed, unfit, told = 0, 0, 0, 0
+    laws = LAWS if teller is None else QUICK
+    judged = {number: judge.verdict(module, number, laws) for number in numbers}
+    verdicts = {number: verdict for number, verdict in judged.items() if verdict is not None}
+    wrong = list(judge.mistaken(module, verdicts, laws))
+    unfit = len(judged) - len(verdicts)
+    if unfit > len(judged) // 2:
+        wrong.append(f"{module.name}: {unfit} of {len(judged)} mutants could not be put in")
+    killed, listed, told = 0, 0, 0
     survived: list[Mutant] = []
-    known: list[tuple[Mutant, str]] = []
-    for number in numbers:
-        mutant = module.mutants[number]
-        is_listed = name_of(mutant) in reasons
-        verdict = judge.verdict(module, number, LAWS if teller is None else QUICK)
-        if verdict is None:
-            unfit += 1
-        elif is_listed:
+    for number, verdict in verdicts.items():
+        mutant, killer = module.mutants[number], verdict.killer
+        if name_of(mutant) in reasons:
             listed += 1
-            if verdict.killer:
-                known.append((mutant, verdict.killer))
-        elif verdict.killer:
+            if killer:
+                wrong.append(f"listed as equivalent, but noticed by {killer}:\n{mutant}")
+        elif killer or (told and is_noticed(judge, module, number, laws)):
             killed += 1
         elif teller is not None and teller.keep(module, number):
             killed, told = killed + 1, told + 1
         else:
             survived.append(mutant)
-    return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), known
+    return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), wrong
+
+
+def is_noticed(judge: Judge, module: Module, number: int, laws: Sequence[str]) -> bool:
+    """Whether a mutant that survived is noticed now, by what was kept for another one."""
+    verdict = judge.verdict(module, number, laws)
+    return verdict is not None and bool(verdict.killer)
 
 
 def name_of(mutant: Mutant) -> tuple[str, ...]:

@@ -38,9 +38,9 @@ UNRELATED = (
     "test_requirements",
 )  # fmt: skip
 """Files of tests about other layers or too slow; the laws of test_corpus are checks themselves."""
-OUTER = ("gateway",)
-"""Folders of tests about an outer layer: most take 0.1 to 2 s an item, and the core runs in threads
-of a server, whose lines are not seen."""
+OUTER = ("cli", "containers", "dataset", "gateway", "providers", "sessions", "views", "workbench")
+"""Folders of tests about an outer layer: many take 0.1 to 2 s an item, and of a server or of a
+process the lines are not seen."""
 SLOW = (
     "test_001_nothing_is_lost_in_silence", "test_004_any_json_gives_problems_that_are_explained",
     "test_004_requests_are_audited", "test_a_mangled_stream_is_an_answer_or_an_error",

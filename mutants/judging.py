@@ -49,6 +49,8 @@ class Verdict(NamedTuple):
     """the check that noticed; empty for a survivor"""
     asked: int
     """how many checks reach the mutant and were asked"""
+    place: int = -1
+    """of the check that noticed, among all; -1 if none did or the process ended without one"""
 
 
 class Map:
@@ -116,21 +118,27 @@ Known = dict[tuple[str, str, int], bytes]
 """Which lines a check reaches, in pairs of numbers, as far as it is known."""
 
 
-def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> Map:
-    """Which checks reach which lines; of those that are new, a process of its own finds out.
+def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> tuple[Map, list[str]]:
+    """Which checks reach which lines, and the checks that fail without any mutant.
 
-    It ends with all that it has put into caches.
+    Of those that are new, a process of its own finds out; it ends with all that it has put into
+    caches. What fails reaches nothing, and is tried again the next time.
     """
     known: Known = pickle.loads(store.read_bytes()) if store.exists() else {}
     if any(check[:3] not in known for check in checks):
         store.parent.mkdir(parents=True, exist_ok=True)
-        in_a_child(lambda: _record(checks, files, known, store), "a check fails without any mutant")
+        in_a_child(lambda: _record(checks, files, known, store), "no reach can be recorded")
         known = pickle.loads(store.read_bytes())
     found = Map(files)
+    failing: list[str] = []
     for number, check in enumerate(checks):
-        flat = array("H", known[check[:3]])
+        lines = known.get(check[:3])
+        if lines is None:
+            failing.append(f"{check.law} {check.name}")
+            lines = b""
+        flat = array("H", lines)
         found.add(number, list(zip(flat[::2], flat[1::2], strict=True)))
-    return found
+    return found, failing
 
 
 def in_a_child(work: Callable[[], None], otherwise: str) -> None:
@@ -150,17 +158,13 @@ def in_a_child(work: Callable[[], None], otherwise: str) -> None:
 
 
 def _record(checks: Sequence[Check], files: Sequence[Path], known: Known, store: Path) -> None:
-    """Store what was found out even if some checks fail: it took minutes."""
     part = store.with_suffix(".part")
-    failing: list[str] = []
-    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known, failing))))
+    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
     part.rename(store)
-    if failing:
-        raise AssertionError("\n\n".join(failing))
 
 
 def _new(
-    checks: Sequence[Check], files: Sequence[Path], known: Known, failing: list[str]
+    checks: Sequence[Check], files: Sequence[Path], known: Known
 ) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     reach = Reach(files)
     for check in checks:
@@ -171,8 +175,7 @@ def _new(
                 lines = []
                 try:
                     check.run()
-                except Exception as problem:
-                    failing.append(f"{check.law} {check.name}\n{problem}")
+                except Exception:
                     continue
             yield check[:3], array("H", chain.from_iterable(lines)).tobytes()
 
@@ -188,6 +191,13 @@ def loaded_by(module: Module, number: int) -> frozenset[Path]:
     return loaders(module.path, module.table(number)[0])
 
 
+def way(module: Module, number: int) -> str:
+    """How a mutant is put into the program."""
+    if module.mutants[number].function:
+        return "a function"
+    return "a module that is loaded" if loaded_by(module, number) else "a table"
+
+
 class Judge:
     """Asks the checks about the mutants of one file after the other."""
 
@@ -196,6 +206,8 @@ class Judge:
         gc.unfreeze()  # what another judge has frozen is not among the objects
         self.functions = _functions({str(path) for path in reach.files})
         self.killers: dict[tuple[str, str], list[int]] = {}
+        self.unsound: set[int] = set()
+        """checks that have failed without any mutant"""
         self.caches = _caches()
         gc.collect()
         gc.freeze()
@@ -213,6 +225,44 @@ class Judge:
         order = [n for n in killers if n in asked] + [n for n in asked if n not in killers]
         if not order:
             return Verdict("", 0)
+        verdict = self._asked(module, number, order)
+        if verdict is not None and verdict.place >= 0:
+            if verdict.place in killers:
+                killers.remove(verdict.place)
+            killers.insert(0, verdict.place)
+            del killers[8:]
+        return verdict
+
+    def mistaken(
+        self, module: Module, verdicts: dict[int, Verdict], laws: Sequence[str] = LAWS
+    ) -> Iterator[str]:
+        """What is wrong with the verdicts: with the original in the place of a mutant, the checks
+        that noticed it must pass. Else everything is noticed, and nothing is told by that.
+
+        A check that fails is not asked any more, and what it noticed is judged again.
+        """
+        ways: dict[str, list[int]] = {}
+        for number, verdict in verdicts.items():
+            if verdict.killer:
+                ways.setdefault(way(module, number), []).append(number)
+        for name, noticed in ways.items():
+            number = next((n for n in noticed if verdicts[n].place < 0), noticed[0])
+            while True:
+                order = {verdicts[n].place for n in noticed} - {-1} - self.unsound
+                found = self._asked(module.unchanged(), number, sorted(order))
+                if found is not None and not found.killer:
+                    break
+                by = "it cannot be put in" if found is None else found.killer
+                yield f"{module.name}: without any fault, put in as {name}: {by}"
+                if found is None or found.place < 0:
+                    break
+                self.unsound.add(found.place)
+                for each in noticed:
+                    if verdicts[each].place == found.place:
+                        verdicts[each] = self.verdict(module, each, laws) or verdicts[each]
+
+    def _asked(self, module: Module, number: int, order: list[int]) -> Verdict | None:
+        """Put a mutant in, in a process of its own, and ask some checks."""
         readable, writable = os.pipe()
         if not (child := os.fork()):
             os.close(readable)
@@ -230,18 +280,14 @@ class Judge:
             return Verdict("", len(order))
         if not words:
             return Verdict("the process ended", len(order))
-        killer = int(words[-1])
-        if killer in killers:
-            killers.remove(killer)
-        killers.insert(0, killer)
-        del killers[8:]
-        check = self.checks[killer]
-        return Verdict(f"{check.law} {check.name}", len(order))
+        place = int(words[-1])
+        check = self.checks[place]
+        return Verdict(f"{check.law} {check.name}", len(order), place)
 
     def chosen(self, module: Module, number: int, laws: Sequence[str]) -> dict[int, None]:
         """The checks that reach a mutant, those that go different ways through its file first."""
         by_law: dict[str, list[int]] = {}
-        for check in self.reach.reach(module, number):
+        for check in self.reach.reach(module, number) - self.unsound:
             by_law.setdefault(self.checks[check].law, []).append(check)
         order: dict[int, None] = {}
         for law_name in laws:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -88,6 +89,12 @@ class Module:
             self.edits.append(edit)
             lines = (statement.lineno, _last_line(statement))
             self.mutants.append(Mutant(name, function, line, lines, was, now, twin))
+
+    def unchanged(self) -> Module:
+        """The same module with mutants that change nothing."""
+        other = copy(self)
+        other.edits = [()] * len(self.edits)
+        return other
 
     def compiled(self, number: int) -> CodeType:
         """The whole module with one mutant in it."""

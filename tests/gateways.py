@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 from urllib.parse import urlsplit
 
 from dragoman.gateway import Config, Gateway, Upstream, testing
 from dragoman.gateway.testing import Model, running
 
-__all__ = ["DOORS", "Model", "Reply", "chain", "post", "running", "scripted"]
+__all__ = ["DOORS", "Model", "Reply", "chain", "in_a_loop", "post", "running", "scripted"]
+P = ParamSpec("P")
 
 DOORS = {
     "anthropic-messages": "",
@@ -64,3 +67,13 @@ def post(
         )
     finally:
         line.close()
+
+
+def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine, in an event loop of its own."""
+
+    @wraps(test)
+    def run(*about: P.args, **named: P.kwargs) -> None:
+        asyncio.run(test(*about, **named))
+
+    return run

@@ -129,7 +129,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
-        "incomplete sensitive",
+        "incomplete sensitive BLOCKLIST PROHIBITED_CONTENT SPII RECITATION IMAGE_SAFETY "
+        "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
@@ -159,7 +160,8 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "ephemeral default explicit cache-point",
         "application/json json_object json json_schema schema format",
         "nullable null",
-        "definitions $defs",
+        "definitions defs $defs",
+        "ref $ref",
         "low LOW", "medium MEDIUM", "high HIGH", "minimal MINIMAL",
         # JSON Schema as OpenAPI writes it
         "string STRING", "object OBJECT", "integer INTEGER", "number NUMBER", "array ARRAY",
@@ -230,6 +232,8 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("display", "summarized"): ("includeThoughts",),
     ("ttl", "5m"): ("ephemeral_5m_input_tokens", "ephemeral", "default", "explicit"),
     ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
+    ("thinking_summaries", "auto"): ("includeThoughts", "summarized", "display"),
+    ("thinking_summaries", "none"): ("includeThoughts", "hidden", "exclude", "display"),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): OFF,
     ("is_error", True): ("error", "error-text", "error-json", "failed", "output-error"),

@@ -18,6 +18,7 @@ from itertools import product
 from typing import Any, Literal, NotRequired, Optional, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import get_type_hints, is_typeddict
 
 # Said by the real API or honoured by it, and not in the types of the SDK: (the parent, the key).
@@ -100,6 +101,18 @@ def _shapes() -> dict[str, Any]:
     model = botocore.session.get_session().get_service_model("bedrock-runtime")
     converse = model.operation_model("Converse")
     return {"request": converse.input_shape, "response": converse.output_shape}
+
+
+def schema(dialect: str, facet: str) -> dict[str, Any]:
+    """What the vendor's types allow, as a JSON Schema."""
+    judge = _judge(dialect, facet)
+    with _imported_anew():
+        return judge.json_schema(by_alias=True, schema_generator=Lax)
+
+
+class Lax(GenerateJsonSchema):
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+        return {}  # a class that has no place in JSON: anything
 
 
 @cache

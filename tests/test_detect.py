@@ -123,6 +123,7 @@ KNOWN: list[tuple[str, str, Any]] = [
     ("sharegpt", "request", {"conversations": [{"from": "human", "value": "Hi"}]}),
     ("alpaca", "request", {"instruction": "Add.", "input": "1 2", "output": "3"}),
     ("chatml", "request", {"text": "<|im_start|>user\nHi<|im_end|>\n"}),
+    ("hermes", "request", {"text": "<|im_start|>tool\n<tool_response>\nHi\n</tool_response>"}),
     # variants, each by marks of its own
     ("deepseek", "request", ASKED | {"model": "deepseek-chat"}),
     ("deepseek", "response", SAID | {"usage": {"prompt_cache_hit_tokens": 0}}),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import kept
 from kept import Case
-from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, measured, name_of
-from mutants.checks import Reach, kept_check
-from mutants.judging import Judge, Map
+from mutants import judging
+from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, measured, name_of, row_of
+from mutants.checks import Check, Reach, kept_check
+from mutants.judging import Judge, Map, Verdict, recorded
 from mutants.mutating import Module, function_code
 from mutants.pool import Pool, digest, reached
 from mutants.telling import Search, Teller, Told, smaller
@@ -83,8 +85,9 @@ def test_every_equivalent_mutant_has_a_reason_and_is_still_made() -> None:
     assert set(reasons) <= made
 
 
-# -- inputs that tell a mutant -------------------------------------------------------------------
+# -- the judge itself ----------------------------------------------------------------------------
 
+PAIRING = "tools/pairing.py"
 CALLS = Case(
     "gemini", "request", {"contents": [
         {"role": "model", "parts": [{"functionCall": {"name": n, "args": {}}} for n in "ab"]},
@@ -95,6 +98,82 @@ CALLS = Case(
     ]}, "openai-chat",
 )  # fmt: skip
 """Two results in another order than their calls."""
+
+
+def judged_by(check: Callable[[], object], path: str) -> tuple[Judge, Module]:
+    """A judge with one check, which reaches all of a file."""
+    file = CORE / path
+    lines = [(0, line) for line in range(1, len(file.read_text("utf-8").splitlines()) + 1)]
+    reach = Map([file])
+    judge = Judge([Check("one", "kept", 0, check)], reach)
+    reach.add(0, lines)
+    return judge, Module(file, path)
+
+
+def verdicts(judge: Judge, found: Module, named: bool) -> dict[int, Verdict]:
+    """Of a few mutants, of functions or of tables."""
+    some = [n for n, mutant in enumerate(found.mutants) if bool(mutant.function) is named][:20]
+    given = {number: judge.verdict(found, number) for number in some}
+    return {number: verdict for number, verdict in given.items() if verdict is not None}
+
+
+def test_a_check_that_fails_without_any_fault_is_found_out() -> None:
+    """Then all mutants are noticed, and none of them says anything."""
+    judge, found = judged_by(lambda: 1 / 0, PAIRING)
+    given = verdicts(judge, found, named=True)
+    assert given
+    assert all(verdict.killer for verdict in given.values())
+    (problem,) = judge.mistaken(found, given)
+    assert problem == f"{PAIRING}: without any fault, put in as a function: kept one"
+    assert not any(verdict.killer for verdict in given.values()), "it is asked no more"
+
+
+def test_a_check_that_fails_before_is_named_and_not_asked(tmp_path: Path) -> None:
+    """It says nothing of a mutant, and what else there is can still be measured."""
+    file = CORE / PAIRING
+    checks = [
+        Check("broken", "kept", 0, lambda: 1 / 0),
+        kept_check(CALLS, kept.outcome(CALLS)),
+    ]
+    reach, failing = recorded(checks, [file], tmp_path / "some.reach")
+    assert failing == ["kept broken"]
+    found = Module(file, PAIRING)
+    asked = {n for number in range(len(found.mutants)) for n in reach.reach(found, number)}
+    assert asked == {1}
+
+
+def test_a_check_that_notices_a_fault_is_no_problem() -> None:
+    judge, found = judged_by(kept_check(CALLS, kept.outcome(CALLS)).run, PAIRING)
+    given = verdicts(judge, found, named=True)
+    assert any(verdict.killer for verdict in given.values())
+    assert not list(judge.mistaken(found, given))
+
+
+def test_modules_that_cannot_be_loaded_anew_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All mutants that are loaded would be noticed: their process ends before any check."""
+
+    def broken(*_: object) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(judging, "loaders", lambda path, name: frozenset({path}))
+    monkeypatch.setattr(judging, "checks_with", broken)
+    judge, found = judged_by(lambda: None, "dialects/cohere/parts.py")
+    given = verdicts(judge, found, named=False)
+    assert {verdict.killer for verdict in given.values()} == {"the process ended"}
+    (problem,) = judge.mistaken(found, given)
+    assert problem.endswith("put in as a module that is loaded: the process ended")
+
+
+def test_a_file_whose_mutants_cannot_be_put_in_is_found_out() -> None:
+    """None of them survives, and none was tried."""
+    judge, found = judged_by(lambda: None, PAIRING)
+    judge.functions = {}
+    row, (problem,) = row_of(judge, None, found.path, 4, 0, {})
+    assert (row.tried, row.unfit) == (0, 4)
+    assert problem == f"{PAIRING}: 4 of 4 mutants could not be put in"
+
+
+# -- inputs that tell a mutant -------------------------------------------------------------------
 
 
 def searched(case: Case, path: str, was: str, now: str) -> Told:

@@ -328,3 +328,70 @@ def test_a_raw_block_is_an_object(target: str, payload: object) -> None:
     with pytest.raises(dragoman.Malformed) as raised:
         dialects.get("native").read({"dragoman": 1, "facet": "response", "tree": reply}, "response")
     assert raised.value.at == "/tree/candidates/0/message/content/0/payload"
+
+
+# -- what the types of the SDKs can say --------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["gemini", "cohere", "vercel-model"])
+def test_marks_and_citations_inside_a_document_of_blocks(target: str) -> None:
+    cite = {"type": "char_location", "cited_text": "Pera", "document_index": 0}
+    cite |= {"document_title": None, "start_char_index": 0, "end_char_index": 4}
+    part = {
+        "type": "text",
+        "text": "A",
+        "cache_control": {"type": "ephemeral"},
+        "citations": [cite],
+    }
+    source = {"type": "content", "content": [part, {"type": "text", "text": "B"}]}
+    content = [{"type": "document", "source": source}]
+    request = {
+        "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}],
+    }  # fmt: skip
+    result = dragoman.convert(request, source="anthropic-messages", target=target)
+    at = "/messages/0/content/0/source/content/0"
+    told = {f"dropped text.citations {at}/citations/0", f"dropped cache {at}/cache_control"}
+    assert told <= entries(result)
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "openai-chat", "gemini"])
+def test_the_namespace_of_a_result_without_its_call(target: str) -> None:
+    item = {"type": "function_call_output", "call_id": "c", "output": "o"}
+    item |= {"name": "f", "namespace": "n"}
+    request = {"model": "m", "input": [item]}
+    result = dragoman.convert(request, source="openai-responses", target=target)
+    assert "dropped tool.namespace /input/0" in entries(result)
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "mistral"])
+def test_a_function_that_the_server_runs_is_no_function_of_the_client(source: str) -> None:
+    tool = {"type": "builtin_function", "function": {"name": "$web_search"}}
+    request = {"model": "m", "messages": [HI], "tools": [tool]}
+    result = dragoman.convert(request, source=source, target="anthropic-messages")
+    assert not result.document.get("tools")
+    assert "/tools/0" in paths(result)
+
+
+def test_signed_reasoning_without_words_reaches_databricks() -> None:
+    thinking = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+    content = [thinking, {"type": "text", "text": "Hello."}]
+    messages = [HI, {"role": "assistant", "content": content}, HI]
+    request = {"model": "m", "max_tokens": 9, "messages": messages}
+    written = dragoman.convert(request, source="anthropic-messages", target="databricks").document
+    back = dragoman.convert(written, source="databricks", target="anthropic-messages").document
+    assert back["messages"] == messages
+
+
+@pytest.mark.parametrize("dialect", ["mistral", "openai-chat"])
+def test_a_medium_beside_a_text_is_in_the_stream_of_its_response(dialect: str) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/pera.png"}}
+    document = reply(role="assistant", content=[{"type": "text", "text": "Pera."}, image])
+    found = collect(decompose(document, dialect), dialect).document
+    assert image in found["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("target", ["google-adk", "goose", "codex", "opencode", "qwen-code"])
+def test_the_name_of_a_system_prompt_that_is_not_stored(target: str) -> None:
+    messages = [{"role": "system", "name": "narrator", "content": "Be brief."}, HI]
+    result = dragoman.convert(messages, source="openai-chat", target=target, facet="messages")
+    assert "dropped message.name /0" in entries(result)

@@ -327,3 +327,22 @@ def test_a_provider_that_remembers() -> None:
             sent.append([(seen.body, seen.path) for seen in upstream.seen])
     assert sent[0] == sent[1]
     assert len(sent[0]) == 10
+
+
+def test_a_freeform_call_before_a_message_that_is_broken() -> None:
+    call = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "x"}}
+    told = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    broken, whole = (
+        stories.compact({"model": "m", "messages": [*told, {"role": role, "content": "More"}]})
+        for role in ("nobody", "user")
+    )
+    session = Session(source="openai-chat", target="gemini")
+    with pytest.raises(dragoman.Malformed):
+        session.convert(broken)
+    plain = dragoman.convert(whole, source="openai-chat", target="gemini")
+    assert session.convert(whole).losses == plain.losses

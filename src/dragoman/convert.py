@@ -85,7 +85,8 @@ def convert(
         if is_longer(doc, limit):
             raise Malformed(f"a stream of more than {limit:,} bytes")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
-    if source is None or dialects.get(source).lines:
+    reader = None if source is None else dialects.get(source)
+    if reader is None or reader.lines:
         doc = _as_one(doc, source, limit)
     halves: Whole | None = None
     try:
@@ -97,13 +98,14 @@ def convert(
         if halves is None:
             raise
         value = halves.value
-    reader = dialects.get(source) if source is not None else detected(value, facet)
+    if reader is None:
+        reader = detected(value, facet)
     writer = dialects.get(target)
     tree = read_for(writer, value, reader, facet, model)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
     if doc.__class__ is bytes and halves is None and fail_on == () and capsule is None:
         # Nobody looks into what was written: bytes came, and bytes are wanted.
-        log.embeds = not (carry or reader.name == writer.name or writer.keeps_source)
+        log.embeds = not (carry or writer.keeps_source or reader.name == writer.name)
         document, carried = writer.write(tree, log), None
         if carry:
             carried = capsules.make(

@@ -11,6 +11,7 @@ under the dialect's name, written back verbatim in the same dialect, and is a lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import filterfalse
 from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from .core.counts import NO_COUNTS, Counts
 from .core.declared import declared
 from .core.endpoint import Endpoint
 from .core.fields import Fields
-from .core.lowering import lower, omit, plain_texts, roles, spell
+from .core.lowering import is_usual, lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
@@ -46,7 +47,6 @@ from .model import (
     Response,
     Signature,
     Stop,
-    StopReason,
     Tool,
     Toolbox,
     ToolChoice,
@@ -225,31 +225,40 @@ class Dialect:
 
     def write(self, tree: Tree, log: Ledger) -> Json:
         """A canonical tree as a document of this dialect; what it cannot say goes to the log."""
-        write = getattr(self, _WRITERS.get(type(tree), ""), None)
+        kind = tree.__class__
+        write = getattr(self, _WRITERS.get(kind, ""), None)
         if write is None:
-            facet = _FACET_OF.get(type(tree))
+            facet = _FACET_OF.get(kind)
             if facet is None:
-                raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
+                raise Unsupported(f"not a canonical tree: {kind.__name__}")
             self._refuse("write", facet)
         log.target = self.name
         same = tree.dialect == self.name
         if same and tree.original is not None:
-            return source.write(self, tree, _FACET_OF[type(tree)], log)
-        if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
-            return self.write_as_error(tree, log)
+            return source.write(self, tree, _FACET_OF[kind], log)
         try:
+            if tree.__class__ is Request and not same:
+                self.judge_model(tree, log)
+                if self.writes is not None:  # each pass goes on where it was
+                    tree = self.pair_up(tree, log) if self.pairs else tree
+                elif (texts := plain_texts(tree.messages, self)) is not None:
+                    log.plain = log.usual = tree.messages
+                    log.texts = texts
+                elif is_usual(tree.messages, self):
+                    log.usual = tree.messages
+                elif self.pairs:
+                    tree = self.pair_up(tree, log)
+                return write(lower(tree, self, log) if self.lowers else tree, log)
+            if (
+                tree.__class__ is Response
+                and tree.failure is not None
+                and not self.holds_failure(tree)
+            ):
+                return self.write_as_error(tree, log)
             if same:
                 tree = spell(tree, self, log)
-            else:
-                if isinstance(tree, Request):
-                    self.judge_model(tree, log)
-                    texts = plain_texts(tree.messages, self) if self.writes is None else None
-                    if texts is not None:
-                        log.plain, log.texts = tree.messages, texts
-                    elif self.pairs:
-                        tree = self.pair_up(tree, log)
-                if self.lowers:
-                    tree = lower(tree, self, log)
+            elif self.lowers:
+                tree = lower(tree, self, log)
             if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
                 self.lose(tree.extras, tree.at, log)
                 return None
@@ -367,9 +376,12 @@ class Dialect:
         object inside such an object is named by a mapping: ``{"custom": {"name": (), "format":
         {"type": ()}}}``.
         """
-        if not (partly or spelling) and taken.__class__ is frozenset and taken.issuperset(doc):
-            return None  # as usual
-        fields, parts = self._rest(doc, taken, partly)
+        if partly or taken.__class__ is not frozenset:
+            fields, parts = self._rest(doc, taken, partly)
+        elif taken.issuperset(doc):
+            fields, parts = NOTHING, ()  # as usual
+        else:
+            fields, parts = _left(doc, taken, self.blank), ()
         if fields or spelling:
             return Extras(self.name, fields, spelling or NOTHING, parts)
         return None
@@ -380,16 +392,25 @@ class Dialect:
         """The fields that were not taken, and which of them are what is left of an object."""
         fields: dict[str, Json] = {}
         parts: tuple[str, ...] = ()
-        for key, value in doc.items():
+        blank = self.blank
+        keys: Iterable[str] = doc
+        if taken.__class__ is frozenset and taken.isdisjoint(partly):
+            keys = filterfalse(taken.__contains__, doc)  # as usual
+        for key in keys:
+            value = doc[key]
+            if value is None:
+                continue
             if key in partly and value.__class__ is dict:
                 some = partly[key]
-                inner, deeper = self._rest(value, some, _objects(some))
+                if some.__class__ is frozenset:
+                    inner, deeper = _left(value, some, blank), parts[:0]
+                else:
+                    objects = _objects(some) if some.__class__ is dict else NOTHING
+                    inner, deeper = self._rest(value, some, objects)
                 if inner:
                     fields[key] = inner
-                    parts += (key, *[f"{key}/{part}" for part in deeper])
-            elif key in taken or value is None:
-                continue
-            elif value or not (key in self.blank and _is_empty(value)):
+                    parts += (key, *[f"{key}/{part}" for part in deeper]) if deeper else (key,)
+            elif key not in taken and (value or not (key in blank and _is_empty(value))):
                 fields[key] = value
         return fields, parts
 
@@ -524,16 +545,15 @@ class Dialect:
         word = self.choose_stop(candidate, stop)
         if word is None:
             self.lose_stop(candidate, w.log)
-        elif self._reason_of(word, candidate) != stop.reason or self.is_unnamed(stop, word):
+            return None
+        reason, stops = stop.reason, self.stops
+        if word in stops.vague:
+            understood = stops.reason(word, self.as_read(candidate))
+        else:
+            understood = stops.meanings.get(word, "other")
+        if understood != reason or (reason == "other" and self.is_unnamed(stop, word)):
             self.note_stop(candidate, word, w.log)
         return word
-
-    def _reason_of(self, word: str, candidate: Candidate) -> StopReason:
-        """What a reader will take a word for; only of a vague one does the content matter."""
-        stops = self.stops
-        if word not in stops.vague:
-            return stops.meanings.get(word, "other")
-        return stops.reason(word, self.as_read(candidate))
 
     def lose_stop(self, candidate: Candidate, log: Ledger) -> None:
         """A stop reason for which there is no word."""
@@ -543,11 +563,13 @@ class Dialect:
 
     def choose_stop(self, candidate: Candidate, stop: Stop) -> str | None:
         """The word for a reason to stop, as the content allows it."""
-        called = self.stops.calls and wants_calls_run(candidate)
-        return self.stops.word("tool-call" if called else stop.reason)
+        reason = stop.reason
+        if reason == "other" and self.stops.calls and wants_calls_run(candidate):
+            reason = "tool-call"
+        return self.stops.word(reason)
 
     def as_read(self, candidate: Candidate) -> Message:
-        """What a reader will find of a reply."""
+        """What a reader will find of a reply, as far as its calls and refusals are concerned."""
         return candidate.message
 
     def invent_stop(self, candidate: Candidate, word: str, log: Ledger) -> str:
@@ -642,9 +664,19 @@ def _is_other(own: Json, kept: Json) -> bool:
     return own.__class__ is dict and kept.__class__ is dict and any(own.values()) and own != kept
 
 
-def _objects(some: Iterable[str]) -> Mapping[str, Iterable[str]]:
+def _left(doc: dict[str, Json], taken: frozenset[str], blank: frozenset[str]) -> dict[str, Json]:
+    """The fields of an object that were not taken, and say something."""
+    fields: dict[str, Json] = {}
+    for key in filterfalse(taken.__contains__, doc):
+        value = doc[key]
+        if value is not None and (key not in blank or not _is_empty(value)):
+            fields[key] = value
+    return fields
+
+
+def _objects(some: Mapping[str, Iterable[str]]) -> Mapping[str, Iterable[str]]:
     """The objects among the keys of an object that are taken in part as well."""
-    return {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
+    return {k: v for k, v in some.items() if v}
 
 
 def _is_empty(value: Json) -> bool:

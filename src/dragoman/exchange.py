@@ -54,7 +54,6 @@ from .model import (
     Response,
     Text,
     ToolCall,
-    ToolKind,
     ToolResult,
     Tree,
     Usage,
@@ -71,6 +70,7 @@ _CHARACTERS = 4
 _MEDIUM = 1_500
 """tokens of an image, about: https://platform.claude.com/docs/en/build-with-claude/vision"""
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_NOTHING: frozenset[str] = frozenset()
 _SHOWN = 300
 """How much of an error that is not JSON is shown in its message."""
 
@@ -155,8 +155,7 @@ class Exchange:
         self._tree: Request | None = None
         self._loaded: tuple[Json, Whole | None] | None = None
         self._names: Mapping[str, tuple[str | None, str]] = {}
-        self._custom: frozenset[str] = frozenset()
-        self._search: frozenset[str] = frozenset()
+        self._custom = self._search = self._own_names = _NOTHING
         self._original: Json = None  # the reply as the upstream gave it
         self._replied: Json = None  # the reply as the client got it
         self._reply_losses: tuple[Loss, ...] = ()
@@ -284,8 +283,9 @@ class Exchange:
             sent = with_halves(sent, halves, not self.is_converted, log)
         log.enforce(self._fail_on)
         self._tree, self._names = tree, log.tool_names
-        self._custom, self._search = self._written("custom"), self._written("search")
-        self.asked, self.sent, self.losses = value, sent, tuple(log.losses)
+        self._know_tools()
+        self._asked, self._asked_as, self._sent, self._sent_as = value, None, sent, None
+        self.losses = tuple(log.losses)
         return Result(sent, self.losses, restored=tuple(log.restored))
 
     def _continued(self, doc: Json | bytes, stream: bool | None) -> Result | None:
@@ -308,16 +308,23 @@ class Exchange:
         self._forget()
         assert isinstance(turn.tree, Request)
         self._tree, self._names = turn.tree, turn.log.tool_names
-        self._custom, self._search = self._written("custom"), self._written("search")
+        self._know_tools()
         self._asked, self._asked_as = turn.value, doc
         self._sent, self._sent_as = None, turn.data
         self.losses = (*session.duplicates(doc, turn.value), *turn.log.losses)
         return Again(turn.data, self.losses)
 
+    def close(self) -> None:
+        """Let go of the request and its reply: with its stream an exchange refers to itself, and
+        what they hold would stay until the garbage collector comes by.
+        """
+        self._forget()
+        self.asked = self.sent = self._loaded = None
+
     def _forget(self) -> None:
         """Forget an earlier request and its reply."""
         self._tree, self._names, self._flow = None, {}, None
-        self._custom = self._search = frozenset()
+        self._custom = self._search = self._own_names = _NOTHING
         self._original = self._replied = self.reply = None
         self.losses = self._reply_losses = ()
         self.__dict__.pop("input_tokens", None)
@@ -423,7 +430,7 @@ class Exchange:
         """Give the writer of a reply the call ids and tool names of the conversation."""
         if self._tree is not None:
             log.taken = _CallIds(self._tree.messages)
-            log.own_names = frozenset(tool.name for tool in tools_of(self._tree))
+            log.own_names = self._own_names
         return log
 
     def restore(self, tree: Response, log: Ledger | None = None) -> Response:
@@ -435,10 +442,16 @@ class Exchange:
             tree = self._carrier.response(tree, log or Ledger())
         return tree
 
-    def _written(self, kind: ToolKind) -> frozenset[str]:
-        """The client's tools of a kind, under the names that the upstream knows."""
-        tree = self._tree
-        return written(tree, self._names, kind) if tree is not None else frozenset()
+    def _know_tools(self) -> None:
+        """The client's tools that are no functions, under the names that the upstream knows."""
+        assert self._tree is not None
+        tools = tuple(tools_of(self._tree))
+        self._own_names = frozenset(tool.name for tool in tools) if tools else _NOTHING
+        kinds = {tool.kind for tool in tools}
+        if "custom" in kinds:
+            self._custom = written(self._tree, self._names, "custom")
+        if "search" in kinds:
+            self._search = written(self._tree, self._names, "search")
 
     def _repeat(self, tree: Response, log: Ledger) -> Response:
         """A reply whose settings, where replies repeat them, are those that the client sent."""
@@ -450,7 +463,7 @@ class Exchange:
         echo = self._client.echo(self._asked)
         if echo is not None and self._asked_as is not None:  # the session's, which nobody changes
             echo = replace(echo, fields=decode(encode(echo.fields)))
-        return replace(tree, echo=echo)
+        return tree if echo is None and tree.echo is None else replace(tree, echo=echo)
 
     def _estimate(self, tree: Response, log: Ledger) -> Response:
         if tree.usage is not None:

@@ -236,6 +236,8 @@ class Ledger(Struct, eq=False):
     """the messages that are written, if ``texts`` say it all; a writer compares by identity"""
     texts: list[tuple[str, str]] = []
     """who says what, where a conversation is plain texts"""
+    usual: Any = None
+    """the messages that are written, if nothing of them need be lowered or put in order"""
 
     @property
     def losses(self) -> list[Loss]:

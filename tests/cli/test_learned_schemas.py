@@ -43,6 +43,31 @@ def test_every_facet_that_is_read_has_a_schema(name: str) -> None:
             Draft202012Validator.check_schema(schema_of(name, facet))
 
 
+@pytest.mark.parametrize("name", dialects.names())
+def test_every_row_of_the_table_of_parameters_is_in_the_schema(name: str) -> None:
+    fields, facets = dialects.get(name).fields, dialects.get(name).facets()
+    if fields is None or "read" not in facets.get("request", ()):
+        return
+    schema = schema_of(name, "request")
+    said = properties(schema)
+    for row in fields.rows:
+        assert row.key in said, row.name
+        assert row.describe(name) in ("", *said[row.key]), row.name
+
+
+def properties(schema: Any) -> dict[str, list[str]]:
+    """The properties that a schema names anywhere, with their descriptions."""
+    found: dict[str, list[str]] = {}
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            for key, texts in properties(part).items():
+                found.setdefault(key, []).extend(texts)
+    if isinstance(schema, dict):
+        for key, inside in schema.get("properties", {}).items():
+            found.setdefault(key, []).append(inside.get("description", ""))
+    return found
+
+
 @kinds
 def test_every_document_is_valid(dialect: str, facet: str) -> None:
     schema = validator(dialect, facet)

@@ -252,3 +252,10 @@ def test_a_damaged_export_is_read_or_reported(value: Any) -> None:
         for document in containers.open(json.dumps([odd]).encode()):
             if document.dialect is not None:
                 convert(document.data, source=document.dialect, target="native", facet="messages")
+
+
+@pytest.mark.parametrize("data", [b"", b'{"a": "\\ud800"}', b"[" * 9], ids=repr)
+def test_a_document_that_is_no_json_is_malformed(data: bytes) -> None:
+    for document in containers.open(data):
+        with pytest.raises(Malformed):
+            document.value  # noqa: B018

@@ -318,6 +318,59 @@ def test_parquet_gives_back_what_was_written_to_those_who_read_it_with_datasets(
     assert whole[1]["messages"][1]["tool_calls"][0]["function"]["name"] == "get_time"
 
 
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.zst", "parquet"])
+def test_datasets_reads_a_folder_as_it_is(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows whose objects have other keys, in shards of one row each, beside rejects and all."""
+    from datasets import load_dataset
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    rows: list[dict[str, Any]] = [chat(i)["request"] for i in range(6)]
+    for i in range(1, 6):
+        schema = {"type": "object", "properties": {f"x{i}": {"type": "string", "default": None}}}
+        rows[i]["tools"] = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    write("a.jsonl", lines({"n": i / 2, "row": row} for i, row in enumerate(rows)) + b"{")
+    how: dict[str, Any] = {"column": "row", "source": "openai-chat", "to": "trl", "form": form}
+    run("a.jsonl", out="all/", shard_size=10, **how)
+    loaded = load_dataset("all/", cache_dir="cache")
+    found = [{k: v for k, v in row.items() if v is not None} for row in loaded["train"]]
+    assert found == [
+        {"messages": row["messages"], "n": i / 2} | ({"tools": row["tools"]} if i else {})
+        for i, row in enumerate(rows)
+    ]
+    split = {"train": 0.3, "hold-out": 0.4, "eval": 0.3}
+    done = run("a.jsonl", out="cut/", split=split, **how)
+    loaded = load_dataset("cut/", cache_dir="cache")
+    counts = {name.replace("-", "_"): s["records"] for name, s in done.manifest["splits"].items()}
+    assert {name: len(rows) for name, rows in loaded.items()} == {
+        k: n for k, n in counts.items() if n
+    }
+
+
+def test_a_card_that_was_edited_stays() -> None:
+    write("a.jsonl", lines(map(chat, range(3))))
+    run("a.jsonl")
+    card = Path("out/README.md")
+    assert "3 records" in card.read_text()
+    write("a.jsonl", lines(map(chat, range(4))))
+    run("a.jsonl", overwrite=True)
+    assert "4 records" in card.read_text()
+    card.write_text(card.read_text() + "Licence: MIT\n")
+    run("a.jsonl", seed=1, overwrite=True)
+    assert card.read_text().endswith("Licence: MIT\n")
+
+
+def test_a_conversation_without_messages_is_rejected() -> None:
+    empty: list[Any] = [{"model": "m", "messages": []}, {"model": "m", "messages": [
+        {"role": "user", "content": ""}]}]  # fmt: skip
+    write("a.jsonl", lines([*empty, {"model": "m", "messages": chat(1)["request"]["messages"]}]))
+    run("a.jsonl", to="trl", source="openai-chat")
+    assert len(read()) == 1
+    assert [(each["line"], each["code"]) for each in rejects()] == [
+        (1, "unsayable"),
+        (2, "unsayable"),
+    ]
+
+
 # -- what is asked for -----------------------------------------------------------------------------
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import pytest
 
 import dragoman
+from dragoman import dialects
+from dragoman.core.resuming import Reads
+from dragoman.dialects.anthropic_messages import AnthropicMessages
+from dragoman.dialects.anthropic_messages.turns import read_history
 
 Turn = dict[str, Any]
 
@@ -272,3 +277,18 @@ def test_an_unknown_key_of_a_system_turn_goes_to_a_relative() -> None:
     result = dragoman.convert(asked, source="anthropic-messages", target="anthropic-vertex")
     assert result.document["messages"][1]["output_config"] == {"effort": "low"}
     assert not [loss for loss in result.losses if loss.what == "extras"]
+
+
+@pytest.mark.parametrize(
+    ("last", "places"), [(user("Go on."), [4]), (model("Yes."), [3])]
+)  # the last turn of the model may be another one the next time
+def test_a_session_reads_each_turn_once(last: Turn, places: list[int]) -> None:
+    """But for calls of freeform tools: which they are, the next request may say otherwise."""
+    dialect = copy(dialects.get("anthropic-messages"))
+    assert isinstance(dialect, AnthropicMessages)
+    dialect.reads = Reads()
+    docs = [user("Hi"), model("Hello."), user("Well?"), last]
+    for custom in (frozenset[str](), frozenset({"f"})):
+        dialect.reads.expect(docs, 0, grows=True)
+        read_history(dialect, docs, "/messages", custom)
+        assert [note[0] for note in dialect.reads.notes] == ([] if custom else places)

@@ -352,3 +352,55 @@ def test_an_edited_record_is_cut_where_it_was() -> None:
     ):
         result = dragoman.write(replace(tree, messages=turns), "functiongemma")
         assert (result.document, result.losses) == ({**doc, **changes}, ())
+
+
+def declared(*tools: Tool) -> tuple[list[str], list[tuple[str, str]]]:
+    """The declarations that are written, and which losses are noted where."""
+    tools = tuple(replace(tool, at=f"/tools/{i}") for i, tool in enumerate(tools))
+    written = dragoman.write(Toolbox(tools), "functiongemma")
+    texts = written.document["text"].split("<start_function_declaration>")[1:]
+    return texts, [(loss.what, loss.path) for loss in written.losses]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_is_remembered_of_a_tool_is_told_of_each(times: int) -> None:
+    def items(example: Json) -> Json:
+        return {"type": "array", "items": {"type": "integer", "example": example}}
+
+    def tool(name: str, example: Json, description: str = "d") -> Tool:
+        schema = {"type": "object", "properties": {"x": items(example)}, "additionalProperties": 1}
+        return Tool(name, description, schema)
+
+    for _ in range(times):
+        texts, losses = declared(tool("f", 1), tool("g", 1), tool("h", True), tool("i", 1.0))
+        assert [re.findall(r"declaration:(\w)|example:(\w+(?:\.\w)?)", text) for text in texts] == [
+            [(name, ""), ("", value)]
+            for name, value in [("f", "1"), ("g", "1"), ("h", "true"), ("i", "1.0")]
+        ]
+        assert losses == [("tool.schema", f"/tools/{i}") for i in range(4)]
+        broken = [tool(name, 1, "<escape> and <bos>") for name in "ab"]
+        texts, losses = declared(*broken)
+        assert [text.count("< escape> and < bos>") for text in texts] == [1, 1]
+        both = ("text.control", "tool.schema")
+        assert losses == [(what, f"/tools/{i}") for i in range(2) for what in both]
+
+
+def test_a_schema_that_nests_too_deeply_is_refused_where_it_stands() -> None:
+    deep: Json = {"type": "array"}
+    for _ in range(150):
+        deep = {"type": "array", "items": {"items": [deep]}}
+    schema: Json = {"type": "object", "properties": {"x": deep}}
+    for _ in range(2):
+        with pytest.raises(dragoman.Unsayable) as raised:
+            declared(Tool("f", "", {}), Tool("g", "", schema))
+        assert raised.value.at == "/tools/1"
+
+
+def test_a_long_text_of_narrow_and_wide_pieces_has_the_same_bytes() -> None:
+    messages = [{"role": "user", "content": 'Say \u2014 \U0001f600 "it"\n\t\\ \x7f\u2028'}]
+    messages += [{"role": "assistant", "content": "plain " * 1000 + "\u00e9"}]
+    doc = {"model": "m", "messages": messages}
+    plain = dragoman.convert(doc, source="openai-chat", target="functiongemma")
+    quick = dragoman.convert(json.dumps(doc).encode(), source="openai-chat", target="functiongemma")
+    assert quick.to_json() == plain.to_json()
+    assert quick.document == plain.document

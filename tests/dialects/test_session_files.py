@@ -12,6 +12,7 @@ from msgspec.structs import replace
 import dragoman
 import places
 from dragoman import Malformed, dialects
+from dragoman.dialects._sessions import Rows, linked
 from dragoman.model import History, Message, Text, ToolCall, ToolResult
 
 NAMES = [name for name in dialects.names() if dialects.get(name).lines]
@@ -262,3 +263,16 @@ def test_the_document_is_not_changed() -> None:
         for target in ("openai-chat", *NAMES):
             dragoman.convert(lines, source=name, target=target, model="m")
         assert lines == before
+
+
+def test_lines_follow_those_that_are_left() -> None:
+    """The parent of a line that is gone takes its place; what the file never held stays named."""
+    rows = Rows(None, "claude-code")
+    rows.parts = {1: {"uuid": "b", "parentUuid": "a"}, 2: {"uuid": "c", "parentUuid": "b"}}
+    rows.put(0, {"uuid": "a", "parentUuid": None})
+    rows.put(3, {"uuid": "d", "parentUuid": "c"})
+    rows.put(4, {"uuid": "e", "parentUuid": "elsewhere"})
+    rows.put(5, {"type": "summary", "parentUuid": "c"})
+    rows.add({"uuid": "f", "parentUuid": "x"})
+    found = linked(rows, lambda line: "uuid" in line)
+    assert [line["parentUuid"] for line in found] == [None, "a", "elsewhere", "c", "e"]

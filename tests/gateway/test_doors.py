@@ -12,7 +12,7 @@ import json
 import socket
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from google import genai
@@ -215,6 +215,23 @@ def test_any_base_url_has_all_paths(base: str) -> None:
         assert items[0]["content"] == "Hi"
 
 
+@pytest.mark.parametrize("base", ["", "/llm"])
+def test_names_of_models_may_have_slashes(base: str) -> None:
+    """AWS's SDKs quote those of ARNs, Google's leave that of ``NAME/model`` as it is."""
+    arn = "arn:aws:bedrock:us-east-1:1:inference-profile/m"
+    said = b'{"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}'
+    told = b'{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}'
+    with scripted({"text": "Hi"}) as (url, model):
+        for path, body in (
+            (f"/model/{quote(arn, safe='')}/converse", said),
+            (f"/model/{quote(arn, safe='')}/converse-stream", said),
+            ("/v1beta/models/local/qwen3:generateContent", told),
+            ("/v1beta/models/local%2Fqwen3:streamGenerateContent", told),
+        ):
+            assert post(url, base + path, body).status == 200, path
+        assert [asked.model for asked in model.asked] == [arn, arn, "local/qwen3", "local/qwen3"]
+
+
 def test_a_client_sees_the_models_that_it_may_use() -> None:
     clients = {"ann": Client(key="a", models=("gpt-*",)), "bob": Client(key="b")}
     upstream = Upstream(dialect="openai-chat", url="http://127.0.0.1:9", models=("gpt-5", "o3"))
@@ -251,3 +268,25 @@ def test_pages_of_other_origins_are_not_served() -> None:
         for origin in ("http://localhost:3000", url, "vscode-webview://1"):
             told = {"origin": origin}
             assert post(url, "/v1/chat/completions", body, told).status == 200, origin
+
+
+def test_a_foreign_name_for_this_machine_is_not_served() -> None:
+    """DNS rebinding: the page's own host leads here, so that its requests are of one origin."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}).encode()
+    foreign = {"host": "elsewhere.example:8700", "origin": "http://elsewhere.example:8700"}
+    path = "/v1/chat/completions"
+    with scripted({"text": "Hi"}) as (url, model):
+        for told in (foreign, {"host": "elsewhere.example"}, {"host": "127.0.0.1.x.org"}):
+            assert post(url, path, body, told).status == 403, told
+        at = url.replace("http", "ws") + "/v1/responses"
+        with pytest.raises(InvalidStatus), connect(at, additional_headers=foreign):
+            pass
+        assert not model.asked
+        for name in ("localhost:1", "[::1]:8700", "192.168.0.7", "host.docker.internal", "h"):
+            assert post(url, path, body, {"host": name}).status == 200, name
+    with scripted({"text": "Hi"}, hosts=("elsewhere.example",)) as (url, _):
+        assert post(url, path, body, foreign).status == 200
+        assert post(url, path, body, {"host": "other.example"}).status == 403
+    with scripted({"text": "Hi"}, clients={"ann": Client(key="key-of-ann")}) as (url, _):
+        told = {"host": "elsewhere.example", "authorization": "Bearer key-of-ann"}
+        assert post(url, path, body, told).status == 200

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import anthropic
 import openai
 import pytest
+from google import genai
 from msgspec.structs import replace
 
 import dragoman
@@ -166,6 +167,13 @@ def test_lists_of_models_have_the_form_that_is_asked_for() -> None:
             assert [model.id for model in claude.models.list()] == ["a", "b"]
             counted = claude.messages.count_tokens(model="a", messages=ASKED["messages"])  # type: ignore[arg-type]
             assert counted.input_tokens > 0
+        for version in ("v1", "v1beta"):
+            google = genai.Client(
+                api_key="k", http_options={"base_url": url, "api_version": version}
+            )
+            assert [model.name for model in google.models.list()] == ["models/a", "models/b"]
+            assert google.models.get(model="b").name == "models/b"
+            google.close()
         assert b'"models/a"' in fetch(f"{url}/v1beta/models")[1]
         assert b'"name":"a"' in fetch(f"{url}/api/tags")[1]
         assert fetch(f"{url}/nothing")[0] == 404
@@ -414,6 +422,21 @@ def sent_until_refused(line: socket.socket, data: bytes) -> int:
     except OSError:
         pass
     return sent
+
+
+def test_what_is_compressed_is_refused_by_name() -> None:
+    with scripted({"text": "Hi"}) as (url, _):
+        status, error, _ = ask(url, content_encoding="zstd")
+    assert status == 400
+    assert "content-encoding 'zstd'" in error["error"]["message"]
+
+
+def test_an_error_repeats_the_status_that_it_has() -> None:
+    """Google's SDK shows the status in the document, not that of the reply."""
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    with chain("anthropic-messages", fail_on=("invented",)) as (url, _):
+        status, error, _ = ask(url, asked, "/v1beta/models/m:generateContent")
+    assert (status, error["error"]["code"]) == (422, 422)
 
 
 def test_scripts() -> None:

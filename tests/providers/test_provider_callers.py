@@ -37,7 +37,7 @@ def test_there_are_callers_enough() -> None:
     stored |= {"google-adk", "openai-agents", "otel-genai", "semantic-kernel", "strands"}
     stored |= {"vercel-ui"}
     learned = {"functiongemma-teaching", "openai-finetune", "sharegpt", "trl", "trl-completion"}
-    learned |= {"chatml", "mistral-finetune"}
+    learned |= {"chatml", "hermes", "mistral-finetune"}
     assert speaking - set(CALLERS) == stored | learned
     prompts = {"functiongemma", "functiongemma-nobos"}
     assert set(CALLERS) - set(STREAMING) == prompts | {"mcp"}  # a result comes whole

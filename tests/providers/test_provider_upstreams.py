@@ -38,6 +38,7 @@ NO_API = {
     "alpaca": "a training record",
     "anthropic-vertex": "the platform vertex of anthropic-messages",
     "chatml": "a prompt format",
+    "hermes": "a prompt format",
     "functiongemma": "a prompt format",
     "functiongemma-completion": "a training record",
     "functiongemma-nobos": "a prompt format",

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,15 @@ def test_a_file_that_says_nothing_is_listed_all_the_same(tmp_path: Path, data: b
     assert (session.project, session.words, session.size) == ("", "", len(data))
 
 
+def test_what_is_no_file_is_not_waited_for(env: dict[str, str]) -> None:
+    known = listed(env)
+    names = [path for session in known if ID in (path := session.path).name]
+    assert len(names) > 1
+    for path in names:
+        os.mkfifo(path.with_name(path.name.replace(ID, NEW)))
+    assert listed(env) == known
+
+
 def test_of_a_large_file_little_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     with path.open("wb") as file:
@@ -253,6 +263,15 @@ def test_what_is_said_goes_with_it(env: dict[str, str]) -> None:
     assert one == two
 
 
+def test_the_command_sends_nothing_to_the_terminal(env: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "it's \x1b[31m\u202e\\n"
+    folder.mkdir()
+    moved = move(find("codex:latest", env), "claude-code", env, now=NOW, project=str(folder))
+    assert moved.command.isprintable()
+    shown = moved.command.replace("claude --resume", "pwd && true")
+    assert subprocess.check_output(["bash", "-c", shown]).decode() == f"{folder}\n"
+
+
 def test_a_dry_run_writes_nothing(env: dict[str, str]) -> None:
     session = find("codex:latest", env)
     moved = move(session, "claude-code", env, now=NOW, dry_run=True, project="/home/dev/other")
@@ -294,6 +313,19 @@ def test_a_packed_file_is_read(env: dict[str, str]) -> None:
     found = find(f"codex:{ID}", env)
     assert found.words == "Why does the test fail?"
     assert move(found, "claude-code", env, now=NOW, id=NEW).path.exists()
+
+
+def test_a_damaged_file_is_listed_and_said_to_be_damaged(env: dict[str, str]) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    session = find("codex:latest", env)
+    whole = zstandard.ZstdCompressor().compress(session.path.read_bytes())
+    for data in (whole[:-9], b"no zstd"):
+        packed = session.path.with_name(session.path.name + ".zst")
+        packed.write_bytes(data)
+        session.path.unlink(missing_ok=True)
+        found = find(f"codex:{ID}", env)
+        with pytest.raises(Malformed, match="is damaged"):
+            move(found, "claude-code", env, now=NOW, id=NEW, project="/home/dev")
 
 
 # -- databases --------------------------------------------------------------------------------
@@ -360,3 +392,31 @@ def test_a_file_that_is_no_database_has_no_sessions(tmp_path: Path, agent: str) 
         assert listed({"HOME": str(tmp_path)}) == []
     with pytest.raises(Unsupported, match="no session"):
         find(f"{agent}:latest", {"HOME": str(tmp_path)})
+
+
+def test_a_damaged_schema_has_no_sessions(tmp_path: Path) -> None:
+    """SQLite's own message then repeats bytes that are no UTF-8."""
+    path = store_rows(tmp_path, "goose")
+    data = path.read_bytes()
+    place = data.upper().index(b"CREATE TABLE")
+    path.write_bytes(data[:place] + b"CR\xe9ATE" + data[place + 6 :])
+    assert listed({"HOME": str(tmp_path)}) == []
+
+
+@pytest.mark.parametrize("table", ["part", "message"])
+@pytest.mark.parametrize("value", [None, "5", "[]", "{"])
+def test_a_row_that_is_no_object(tmp_path: Path, table: str, value: Any) -> None:
+    path = store_rows(tmp_path, "opencode")
+    with sqlite3.connect(path) as db:
+        db.execute(f"update {table} set data = ?", [value])
+    [session] = listed({"HOME": str(tmp_path)})
+    with pytest.raises(Malformed, match="is not"):
+        data_of(session)
+
+
+def test_a_name_that_is_no_utf_8_hides_no_session(tmp_path: Path) -> None:
+    path = store_rows(tmp_path, "goose")
+    with sqlite3.connect(path) as db:
+        db.execute("update sessions set working_dir = cast(x'2fff' as text)")
+    [session] = listed({"HOME": str(tmp_path)})
+    assert session.project == "/\ufffd"

@@ -215,6 +215,8 @@ def test_a_last_frame_may_be_as_long_as_the_limit(kind: str, data: bytes) -> Non
 def test_an_event_with_blank_data_says_nothing_unless_it_is_an_error() -> None:
     data = b"event: ping\ndata:  \n\ndata:\ndata:\n\nevent: error\ndata:\n\n"
     assert framer("sse").feed(data) == [("error", b"")]
+    # "If the data buffer is an empty string", which no line has touched, nothing is dispatched.
+    assert framer("sse").feed(b"event: error\n\n") == []
 
 
 def fill(found: list[Frame], stream: Framer, data: bytes, size: int) -> None:
@@ -300,6 +302,15 @@ def test_a_mark_of_the_byte_order_stands_at_the_beginning_only() -> None:
     bom = b"\xef\xbb\xbf"
     assert frames("sse", [bom + b"data: 1\n\n", b"data: 2\n\n"]) == [("", b"1"), ("", b"2")]
     assert frames("sse", [b"data: 1\n\n", bom + b"data: 2\n\n"]) == [("", b"1")]
+
+
+def test_no_event_but_the_first_begins_with_a_mark_of_the_byte_order() -> None:
+    data, stream = b"data: 1\n\n\xef\xbb\xbfdata: 2\n\n", framer("sse")
+    whole = stream.cut(data)
+    assert whole == data
+    frame, place = stream.next_frame(whole, 0)
+    assert frame == ("", b"1")
+    assert stream.next_frame(whole, place)[0] is None  # a field that nobody knows
 
 
 def test_a_line_feed_belongs_to_the_carriage_return_right_before_it() -> None:

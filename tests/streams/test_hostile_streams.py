@@ -126,6 +126,7 @@ def rich(source: str) -> int:
     wanted = {
         "anthropic-messages": "hosted-search",
         "gemini": "arguments-in-pieces",
+        "mistral": "media-in-content",
         "openai-chat": "calls-interleaved",
         "openai-responses": "summary-parts",
         "openrouter": "signed-call",
@@ -149,6 +150,11 @@ FIRST: dict[str, Json] = {
         "modelVersion": "m",
         "responseId": "g",
     },
+    "mistral": {
+        "id": "i",
+        "model": "m",
+        "choices": [{"index": 0, "delta": {"content": "Hi"}}],
+    },
     "openai-chat": {
         "id": "c",
         "model": "m",
@@ -168,6 +174,7 @@ FIRST: dict[str, Json] = {
 IDS = {
     "anthropic-messages": "m",
     "gemini": "g",
+    "mistral": "i",
     "openai-chat": "c",
     "openai-responses": "r",
     "openrouter": "o",

@@ -74,6 +74,15 @@ def test_streams_as_vendors_send_them(name: str, target: str) -> None:
 
 # -- streams that nobody sent ---------------------------------------------------------------
 
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "openai-chat"])
+def test_what_goes_on_with_a_line_is_no_frame(target: str) -> None:
+    """A comment is begun, and what ends it looks like a frame of the shape that was spliced."""
+    first, *words = (chunk({"content": word}) for word in ("", "a", "b", "c", "d"))
+    pieces = [first, words[0], words[1], words[2] + b": and", words[3], b"data: [DONE]\n\n"]
+    splicing_changes_nothing(pieces, "openai-chat", target, now=0)
+
+
 WORDS = (
     " the", "a", ",", ":", '"', "\\", "\n", "\r\n", "\t", "{", "}", '"}', "é", " 東京", "😀",
     "\u2028", "\x7f", "\x00", "data: ", "\n\n", "text", "index", "content", '","', "null", "0",

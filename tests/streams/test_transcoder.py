@@ -376,6 +376,16 @@ def test_of_a_frame_without_end_little_is_kept() -> None:
     assert exact.feed(b"\n") == b"x" * 100 + b"\n"  # no longer than the limit: it passes
 
 
+def test_of_what_follows_the_end_little_is_kept() -> None:
+    """Nothing is read there, so nothing refuses it: it passes, and is not held for long."""
+    transcoder = Transcoder("a", "a", limit=100)
+    out = [transcoder.feed(GOOD)]
+    for _ in range(9):
+        out.append(transcoder.feed(b"x" * 60))
+        assert len(transcoder._tail) <= 160
+    assert b"".join([*out, transcoder.close()]) == GOOD + b"x" * 540
+
+
 # -- failures -------------------------------------------------------------------------------------
 
 

@@ -417,6 +417,19 @@ def test_no_key_is_shown_or_exported() -> None:
     assert all("[key]" in text for text in told)  # where the model repeated one
 
 
+def test_a_key_that_came_in_pieces_is_in_none_of_them() -> None:
+    traffic = Traffic(contents=True)
+    with watched(traffic) as url:
+        send(url)
+        send(url, stream=True)
+        told = {
+            row["stream"]: asked(url, f"traffic/{row['id']}")["pieces"] for row in traffic.rows()
+        }
+    for way in ("in", "out"):
+        assert {text for *_, text in told[True][way]} == {"[key]"}
+        assert "Your key is [key], hello." in "".join(text for *_, text in told[False][way])
+
+
 def test_contents_are_not_kept_unless_asked_for() -> None:
     traffic = Traffic()
     with watched(traffic) as url:

@@ -266,7 +266,8 @@ def summary(done: Finished, seconds: float) -> list[str]:
     lines = terminal.table(lost(told))
     more = len(kinds(told)) - ROWS
     if more > 0:
-        lines.append(terminal.dim(f"... and {more} more kinds of losses in the report"))
+        kinds_left = terminal.plural(more, "more kind", "more kinds")
+        lines.append(terminal.dim(f"... and {kinds_left} of losses in the report"))
     lines += terminal.table([row for row in counted(told) if row])
     lines += terminal.table(lengths(told))
     for first in told["first_rejected"].values():
@@ -329,7 +330,9 @@ def lengths(told: dict[str, Any]) -> list[tuple[str, ...]]:
             sizes = {int(size): count for size, count in counts.items()}
             middle, most, last = (quantile(sizes, share) for share in (0.5, 0.95, 1.0))
             spread = f"median {middle:,}, 95 % {most:,}, most {last:,}"
-            rows.append((terminal.dim(name), f"{split['records']:,} records", what, spread))
+            rows.append(
+                (terminal.dim(name), terminal.plural(split["records"], "record"), what, spread)
+            )
     return rows
 
 

@@ -34,8 +34,8 @@ def command(dialect: str, facet: str | None, compact: bool, output: str | None) 
     """Print the JSON Schema of the documents that a dialect reads.
 
     What it rejects, the reader rejects as well. It accepts more than the reader where a rule
-    concerns two fields, and more than the real API, whose rules `dragoman check` has. Unknown keys
-    are allowed, because they are kept.
+    concerns two fields, and more than the real API: its limits of parameters are descriptions, and
+    its rules are those of `dragoman check`. Unknown keys are allowed, because they are kept.
     """
     from pathlib import Path
 

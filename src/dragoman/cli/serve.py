@@ -18,6 +18,9 @@ from . import terminal
 from .app import command as make_command
 from .faults import USAGE, Fault
 
+YOUNG = 20_000
+"""How many objects there may be before the garbage collector looks for cycles among them."""
+
 
 @make_command(
     "serve",
@@ -227,6 +230,7 @@ def run(config: Any, configured: Any, *, ui: bool = False, contents: bool = Fals
         if server.started:
             gc.collect()
             gc.freeze()  # what was made to start is there for good: nothing looks through it again
+            gc.set_threshold(YOUNG)  # exchanges leave no cycles behind that hold documents
             port = server.servers[0].sockets[0].getsockname()[1]
             terminal.say(f"dragoman serves http://{config.host}:{port}")
             if bench is not None:

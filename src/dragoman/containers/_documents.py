@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from ..core.reading import decode
+from ..core.reading import load
 from ..ledger import Loss
 from ..model import Json
 
@@ -78,8 +78,8 @@ class Document:
 
     @property
     def value(self) -> Any:
-        """The document, parsed."""
-        return decode(self.data)
+        """The document, parsed; ``Malformed`` if it is no JSON."""
+        return load(self.data, None)
 
     def __repr__(self) -> str:
         where = f"line {self.line}" if self.line else self.at or "the whole file"

@@ -123,6 +123,26 @@ class Field(Struct, frozen=True):
             return None
         return -inf if self.least is None else self.least, inf if self.most is None else self.most
 
+    @property
+    def range(self) -> str:
+        """The least and the most in words; empty, if there is neither."""
+        if self.least is None:
+            return "" if self.most is None else f"up to {self.most:g}"
+        return f"from {self.least:g}" if self.most is None else f"{self.least:g}..{self.most:g}"
+
+    def describe(self, target: str) -> str:
+        """What the target accepts, in words; empty, if every value of its type."""
+        if self.refused:
+            return self.refused.format(name=self.key, target=target)
+        limits = [self.range]
+        if self.among is not None:
+            limits.append(f"one of {', '.join(sorted(self.among))}")
+        if self.count is not None:
+            limits.append(f"{self.count} entries at most")
+        if self.why:
+            limits.append(self.why.format(target=target))
+        return "; ".join(filter(None, limits))
+
     def write(self, out: dict[str, Json], value: Any, at: str, w: Writing, target: str) -> None:
         """Write one value, as far as the target accepts it."""
         if not w.same:
@@ -270,15 +290,7 @@ class Fields:
 
     def describe(self) -> str:
         """The ranges in words, for the documentation of ``check``."""
-        written = []
-        for key, (least, most) in self.ranges.items():
-            if most is None:
-                written.append(f"{key} from {least:g}")
-            else:
-                written.append(
-                    f"{key} up to {most:g}" if least is None else f"{key} {least:g}..{most:g}"
-                )
-        return ", ".join(written)
+        return ", ".join(f"{row.key} {row.range}" for row in self.rows if row.range)
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -438,8 +450,8 @@ class Fields:
 
     def _lose(self, params: Params, log: Ledger, target: str) -> None:
         """The parameters that the target has no field for."""
-        for name in self._missing:
-            if (at := place_of(params, name)) is not None:
+        for name, value in zip(self._missing, self._values(params)[2:], strict=True):
+            if value is not None and (at := place_of(params, name)) is not None:
                 why = NO_FIELD.format(target=target, name=name)
                 log.dropped(name, at, why + HINTS.get(name, ""))
 

@@ -20,7 +20,7 @@ def put_id(to: Dialect, out: dict[str, Json], tree: Response, w: Writing, usual:
     if found is None and not w.same:
         prefix = usual.replace("-", "_").partition("_")[0]
         found = w.log.ids(prefix) if w.log.ids else usual
-        make_up("id", found, to, w.log)
+        w.log.later(make_up, "id", found, to)
     if found is not None:
         out["id"] = found
 
@@ -31,7 +31,7 @@ def put_model(to: Dialect, out: dict[str, Json], tree: Response, w: Writing) -> 
         out["model"] = tree.model
     elif not w.same:
         out["model"] = ""
-        make_up("model", "", to, w.log)
+        w.log.later(make_up, "model", "", to)
 
 
 def exact(seconds: float) -> float:
@@ -51,8 +51,18 @@ def put_created(
     if tree.created is not None:
         out[key] = spell(tree.created)
     elif not w.same:
-        out[key] = spell(w.log.now or 0)
-        make_up("created", out[key], to, w.log)
+        made = out[key] = spell(w.log.now or 0)
+        w.log.later(make_up, "created", made, to)
+
+
+def put_seconds(to: Dialect, out: dict[str, Json], key: str, tree: Response, w: Writing) -> None:
+    """The date in whole seconds."""
+    if tree.created.__class__ is int:
+        out[key] = tree.created  # as usual
+        return
+    put_created(to, out, key, tree, w, exact if w.same else int)
+    if tree.created is not None and out[key] != tree.created:
+        round_date("seconds", tree, to, w.log)
 
 
 def make_up(name: str, value: Json, to: Dialect, log: Ledger) -> None:

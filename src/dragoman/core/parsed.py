@@ -39,15 +39,14 @@ MOVING = 2
 """How many messages at the end are compared for themselves: a moved cache mark changes one."""
 _slices = msgspec.json.Decoder(list[Raw]).decode
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
-_lists = msgspec.json.Decoder(list[list[Raw]]).decode
 
 
 class Parsed:
     """The last request: its bytes, its value, and where each message of it ends."""
 
     __slots__ = (
-        "begin", "count", "data", "ends", "grows", "key", "known", "looked", "others", "raws",
-        "steady", "value",
+        "begin", "count", "data", "end", "ends", "grows", "key", "known", "looked", "others",
+        "raws", "steady", "value",
     )  # fmt: skip
 
     def __init__(self, key: str | None) -> None:
@@ -59,6 +58,7 @@ class Parsed:
         self.value: Json = None
         self.begin = 0  # of the first message
         self.ends: list[int] | None = None  # of each message; None before they are needed
+        self.end = 0  # of the last message; those before it may still be to be looked for
         self.raws: dict[str, bytes] = {}  # the other fields
         self.known = self.count = 0  # messages that are those of the last request; all of them
         self.grows = True  # whether all messages of the last request are known
@@ -114,7 +114,7 @@ class Parsed:
         # The same list may stand elsewhere, too: is this the one that counts?
         marked = decode(data[:first] + MARK + data[ends[-1] :])
         if marked.get(key) == [MARKED] and MARKED not in value[key]:
-            self.begin, self.ends = first, ends
+            self.begin, self.ends, self.end = first, ends, ends[-1]
             # A slice holds on to all that it was cut from: what stays is copied.
             self.raws = {name: bytes(memoryview(raw)) for name, raw in raws.items()}
 
@@ -122,9 +122,13 @@ class Parsed:
         """How many bytes of messages another request shares with this one, and of how many."""
         if not self.is_placed():
             return 0, 0
-        assert self.ends is not None
         known = self._agreed(data)[1]
-        return (self.ends[known - 1] - self.begin if known else 0), self.ends[-1] - self.begin
+        return (self._end_of(known) - self.begin if known else 0), self.end - self.begin
+
+    def _end_of(self, known: int) -> int:
+        """Where the last one of so many messages ends."""
+        assert self.ends is not None
+        return self.end if known == self.count else self.ends[known - 1]
 
     def _agreed(self, data: bytes) -> tuple[int | None, int]:
         """How far the first message has moved, and how many messages are the same.
@@ -132,54 +136,66 @@ class Parsed:
         None: it has not, and all before it is the same.
         """
         assert self.ends is not None
-        view, begin = memoryview(self.data), self.begin
+        view, begin, ends = memoryview(self.data), self.begin, self.ends
+        cut = ends[-1]
+        # ``startswith`` of a view compares as memory; the views themselves are slow to compare.
+        if len(ends) < self.count and data.startswith(view[:cut]):
+            if data.startswith(view[cut : self.end], cut):
+                return None, self.count  # as usual, if nothing but the end is new
+            low = len(ends)
+            self._divide()
+            return None, agree(view, data, cut, ends, 0, low)
+        self._divide()
         if data.startswith(view[:begin]):
-            return None, agree(view, data, begin, self.ends, 0)
-        at = data.find(view[begin : self.ends[0]])  # something changed before the messages
+            return None, agree(view, data, begin, ends, 0)
+        at = data.find(view[begin : ends[0]])  # something changed before the messages
         if at < 0:
             return 0, 0
-        return at - begin, agree(view, data, begin, self.ends, at - begin)
+        return at - begin, agree(view, data, begin, ends, at - begin)
+
+    def _divide(self) -> None:
+        """Find where the last messages end, which nobody has asked yet."""
+        ends = self.ends
+        assert ends
+        if len(ends) < self.count:
+            text = b"[{}" + self.data[ends[-1] : self.end] + b"]"
+            ends += walk(self.data, ends[-1], _slices(text)[1:])[1]
 
     # -- going on ---------------------------------------------------------------------------
 
     def _continued(self, data: bytes) -> Json:
         """The value of a request that repeats messages of the last one; None if it does not."""
-        ends = self.ends
-        assert ends
         moved, known = self._agreed(data)
         if not known:
             return None
-        last, cut = memoryview(self.data), ends[known - 1]
-        rest = len(last) - ends[-1]
+        last, cut = memoryview(self.data), self._end_of(known)
+        rest = len(last) - self.end
         try:
             if (
                 moved is None
                 and len(data) - rest >= cut
                 and data.endswith(last[len(last) - rest :])
             ):
-                return self._lengthened(data, known, data[cut : len(data) - rest])
+                return self._lengthened(data, known, cut, len(data) - rest)
             return self._altered(data, known, moved or 0)
         except UNREADABLE:
             return None
 
-    def _lengthened(self, data: bytes, known: int, middle: bytes) -> Json:
-        """A request in which nothing is new but messages."""
-        text = b"[[{}" + middle + b"]]"  # nested as deeply as it is
-        lists = decode(text)
+    def _lengthened(self, data: bytes, known: int, cut: int, end: int) -> Json:
+        """A request in which nothing is new but messages, from one place to another."""
+        lists = decode(b"[[{}" + data[cut:end] + b"]]")  # nested as deeply as it is
         if len(lists) > 1:  # the list ends in the middle, and another one begins
             return None
-        more = lists[0][1:]
-        slices = _lists(text)[0][1:] if more else ()
         assert self.ends is not None
-        ends = self.ends[:known]
-        ends += walk(data, ends[-1], slices)[1]
-        value = self.value | {self.key: self.value[self.key][:known] + more}
-        self.data, self.value, self.ends = data, value, ends
+        del self.ends[known:]
+        value = self.value | {self.key: [*self.value[self.key][:known], *lists[0][1:]]}
+        self.data, self.value, self.end = data, value, end
         self.known, self.steady, self.looked = known, True, min(self.looked, known)
         return value
 
     def _altered(self, data: bytes, known: int, moved: int) -> Json:
         """A request with other fields; its known messages may have moved."""
+        self._divide()
         assert self.ends is not None
         key, begin, ends = self.key, self.begin + moved, self.ends[:known]
         if moved:
@@ -195,6 +211,7 @@ class Parsed:
             ends += walk(data, ends[-1], _slices(_fields(text)[str(key)])[1:])[1]
         fields[key] = self.value[key][:known] + more[1:]
         self.data, self.value, self.begin, self.ends = data, fields, begin, ends
+        self.end = ends[-1]
         self.raws, self.known, self.steady = raws, known, steady
         self.looked, self.others = min(self.looked, known), False
         return fields
@@ -242,8 +259,9 @@ class Parsed:
         if not looked or not self.ends:
             return bool(duplicates.pointers(data, value))
         more = value[self.key][looked:]
+        self._divide()
         if self.others:
-            middle = data[self.ends[looked - 1] : self.ends[-1]]
+            middle = data[self.ends[looked - 1] : self.end]
             return bool(duplicates.pointers(b"[{}" + middle + b"]", [{}, *more]))
         text = data[: self.begin] + MARK + data[self.ends[looked - 1] :]
         return bool(duplicates.pointers(text, value | {self.key: [MARKED, *more]}))
@@ -263,13 +281,15 @@ def walk(data: bytes, at: int, raws: Any) -> tuple[int, list[int]]:
     return first, ends
 
 
-def agree(view: memoryview, data: bytes, begin: int, ends: list[int], moved: int) -> int:
-    """How many messages are the same in both; each byte is looked at about once."""
-    low, high, at = 0, len(ends), begin
-    step = max(1, high - MOVING)
+def agree(view: memoryview, data: bytes, at: int, ends: list[int], moved: int, low: int = 0) -> int:
+    """How many messages are the same in both, of which the first ``low`` are, up to ``at``.
+
+    Each byte is looked at about once.
+    """
+    high = len(ends)
+    step = max(1, high - low - MOVING)
     while low < high:
         end = ends[low + step - 1]
-        # ``startswith`` of a view compares as memory; the views themselves are slow to compare.
         if data.startswith(view[at:end], at + moved):
             low, at = low + step, end
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import compress, count
-from operator import eq, is_not
+from operator import eq, is_, is_not
 from typing import Any
 
 from ..model import Json
@@ -25,14 +25,13 @@ from .reading import encode
 
 MOVES = frozenset({"message.position", "content.order", "tool_result", "content.role"})
 """Codes of losses that tell of something that stands elsewhere than it stood."""
-HEAVY = frozenset({str, list, dict})
 EXACT = frozenset({str, int, type(None), bool})
 
 
 class Printed:
     """The items of the history that was written last, and the bytes around and of them."""
 
-    __slots__ = ("begin", "born", "data", "ends", "fields", "items", "key")
+    __slots__ = ("around", "begin", "born", "data", "ends", "fields", "items", "key")
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -44,7 +43,8 @@ class Printed:
         self.begin = 0  # of the first item
         self.ends: list[int] = []  # of each item, from there
         self.born: list[int] = []  # never falls from one item to the next
-        self.fields: dict[str, tuple[Json, bytes]] = {}  # what stands beside the items
+        self.fields: dict[str, tuple[Json, bytes]] = {}  # what stands beside the items, and
+        self.around = b"", b""  # the bytes before the items and after them
 
     def dump(self, document: Json, known: int, count: int, exact: bool) -> bytes:
         """The bytes of a document, of whose ``count`` messages the first ones were known."""
@@ -55,38 +55,36 @@ class Printed:
             return encode(document)
         kept = self._kept(items, 0 if exact else known)
         head, tail = self._around(document)
-        new = [encode(item) for item in items[kept:]]
+        new = list(map(encode, items[kept:]))
         end = self.ends[kept - 1] if kept else 0
         again = memoryview(self.data)[self.begin : self.begin + end]
-        ends = self.ends[:kept]
+        del self.ends[kept:], self.born[kept:]
         for piece in new:
-            end += len(piece) + bool(ends)  # the comma before it
-            ends.append(end)
+            end += len(piece) + bool(self.ends)  # the comma before it
+            self.ends.append(end)
         comma = b"," if kept and new else b""
         data = b"".join((head, again, comma, b",".join(new), tail))
-        self.items, self.data, self.begin, self.ends = items, data, len(head), ends
-        self.born = self.born[:kept] + [count] * len(new)
+        self.items, self.data, self.begin = items, data, len(head)
+        self.born += [count] * len(new)
         return data
 
     def _around(self, document: dict[str, Json]) -> tuple[bytes, bytes]:
         """What is written before the items, and after them; the same fields only once."""
-        last, fields = self.fields, dict[str, tuple[Json, bytes]]()
-        head = tail = b""
-        pieces: list[bytes] = []
+        last, fields, key = self.fields, dict[str, tuple[Json, bytes]](), self.key
         for name, value in document.items():
-            if name == self.key:
-                pieces.append(encode(name) + b":[")
-                head, pieces = b"{" + b",".join(pieces), [b"]"]
-                continue
             known = last.get(name)
-            if known is None or not (known[0] is value or alike(known[0], value)):
+            if name == key:
+                known = known or (None, encode(name) + b":[")
+            elif known is None or not (known[0] is value or alike(known[0], value)):
                 known = (value, encode(name) + b":" + encode(value))
-            if value.__class__ in HEAVY:
-                fields[name] = known
-            pieces.append(known[1])
-        tail = b",".join(pieces) + b"}"
-        self.fields = fields
-        return head, tail
+            fields[name] = known
+        if len(fields) != len(last) or not all(map(is_, fields.values(), last.values())):
+            self.fields = fields
+            place = list(fields).index(str(key)) + 1
+            pieces = [piece for _, piece in fields.values()]
+            tail = b",".join((b"]", *pieces[place:])) + b"}"
+            self.around = b"{" + b",".join(pieces[:place]), tail
+        return self.around
 
     def _kept(self, items: list[Json], known: int) -> int:
         """How many items at the beginning have the bytes that they had."""
@@ -122,12 +120,12 @@ def same(one: Any, two: Any) -> bool:
     if kind in EXACT:
         return bool(one == two)
     if kind is dict:
-        if len(one) != len(two):
+        kinds = [*map(type, one.values())]
+        if kinds != [*map(type, two.values())] or [*one] != [*two]:
             return False
-        for (key, value), (other, its) in zip(one.items(), two.items(), strict=True):
-            if key != other or not (value is its or same(value, its)):
-                return False
-        return True
+        if EXACT.issuperset(kinds):  # then equal is the same
+            return bool(one == two)
+        return all(map(same, one.values(), two.values()))
     if kind is list:
         return len(one) == len(two) and all(map(same, one, two))
     return kind is float and repr(one) == repr(two)

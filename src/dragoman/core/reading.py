@@ -247,6 +247,26 @@ def sole(doc: Mapping[str, Json]) -> str | None:
     return next(iter(doc)) if len(doc) == 1 else None
 
 
+def compiled(lines: list[str], names: dict[str, Any]) -> Any:
+    """The function that some lines of Python define; ``names`` are what it knows."""
+    exec("\n".join(lines), names)
+    return names[lines[0].partition("(")[0].removeprefix("def ")]
+
+
+def texts(*keys: str) -> Callable[[dict[str, Json], str], tuple[str | None, ...]]:
+    """What reads several strings of an object at once: ``maybe_str`` for each of the keys."""
+    names = [f"text{number}" for number in range(len(keys))]
+    odd = [f"({name} is not None and {name}.__class__ is not str)" for name in names]
+    lines = ["def read(doc, at):", "    get = doc.get"]
+    lines += [f"    {name} = get({key!r})" for name, key in zip(names, keys, strict=True)]
+    lines += [f"    if {' or '.join(odd)}:"]
+    lines += [f"        maybe_str(doc, {key!r}, at)" for key in keys]
+    lines += [f"    return {', '.join(names)}"]
+    made: Callable[[dict[str, Json], str], tuple[str | None, ...]]
+    made = compiled(lines, {"maybe_str": maybe_str})
+    return made
+
+
 def as_dict(value: Any, at: str) -> dict[str, Json]:
     if value.__class__ is not dict:
         expected("an object", value, at)

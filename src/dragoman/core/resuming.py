@@ -74,7 +74,7 @@ def calm(items: Sequence[Any], turn: Callable[[Any], bool], other: Callable[[Any
 class Reads:
     """What a reader has read, up to some calm places."""
 
-    __slots__ = ("grows", "history", "listed", "notes", "stop", "tools")
+    __slots__ = ("grows", "history", "listed", "messages", "notes", "stop", "tools")
 
     def __init__(self) -> None:
         self.grows = True  # all that there was in the last turn is the same in this one
@@ -82,7 +82,8 @@ class Reads:
         self.listed: Json = None  # the tools as they stood there, and as they were read
         self.tools: tuple[Tool, ...] = ()
         self.history: list[Json] | None = None  # the list that is to be read
-        self.notes: list[tuple[int, list[Message], Any]] = []
+        self.messages: list[Message] = []  # all that was read in the last turn
+        self.notes: list[tuple[int, int, Any]] = []  # place, how many messages, the reader's state
 
     def expect(self, history: list[Json] | None, known: int, grows: bool) -> None:
         """The list that is read next; so many of its elements are those of the last one."""
@@ -90,19 +91,28 @@ class Reads:
         self.notes = [note for note in self.notes if note[0] <= known]
 
     def begin(self, docs: list[Json]) -> tuple[list[Message], int, int, Any]:
-        """What was read, up to which element; what is the next calm place; the reader's state."""
+        """What was read, up to which element; what is the next calm place; the reader's state.
+
+        The list is what goes on: what a reader adds to it is there in the next turn, up to a note.
+        """
         if docs is not self.history:
             return [], 0, -1, None
         end = len(docs)
         stop = end if self.grows and is_other(docs[-1]) else calm(docs, is_turn, is_other)
         self.stop = stop
-        for place, messages, state in reversed(self.notes):
+        for number in range(len(self.notes) - 1, -1, -1):
+            place, count, state = self.notes[number]
             if place < end and is_turn(docs[place]):
-                return messages[:], place, stop if stop > place else -1, state
-        return [], 0, stop, None
+                del self.notes[number + 1 :]  # of which the messages go now
+                del self.messages[count:]
+                return self.messages, place, stop if stop > place else -1, state
+        self.forget()
+        return self.messages, 0, stop, None
 
     def note(self, place: int, messages: list[Message], state: Any = None) -> None:
-        self.notes = [*self.notes[1 - PLACES :], (place, messages[:], state)]
+        """What was read up to a place; a reader may go on with the very list."""
+        self.messages = messages
+        self.notes = [*self.notes[1 - PLACES :], (place, len(messages), state)]
 
     def end(self, docs: list[Json], messages: list[Message], state: Any = None) -> None:
         """All has been read; the next turn may begin here."""
@@ -110,7 +120,7 @@ class Reads:
             self.note(self.stop, messages, state)
 
     def forget(self) -> None:
-        self.notes = []
+        self.notes, self.messages = [], []
 
 
 NOTHING_READ = Reads()
@@ -146,35 +156,48 @@ class Note(NamedTuple):
 class Seeing:
     """Whether messages begin with those that were seen; several passes ask the same."""
 
-    __slots__ = ("cuts", "grows", "replies", "scratch")
+    __slots__ = ("asked", "grows", "place", "replies", "scratch", "seen")
 
     def __init__(self) -> None:
         self.scratch = Ledger()  # for what is only tried
         self.grows = True  # all that there was in the last turn is the same in this one
-        self.replies: list[tuple[Sequence[Message], tuple[Message, ...], bool]] = []
-        self.cuts: list[tuple[Sequence[Message], tuple[Message, ...]]] = []
+        self.ask(())
+
+    def ask(self, messages: Sequence[Message]) -> None:
+        """Of which messages is spoken from now on."""
+        self.asked = messages
+        self.place: int | None = None  # the one to note
+        self.seen: tuple[Message, ...] | None = None  # the messages up to there
+        self.replies: list[tuple[tuple[Message, ...], bool]] = []
 
     def begins(self, messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
-        for asked, known, reply in self.replies:
-            if asked is messages and known is seen:
+        if messages is not self.asked:
+            self.ask(messages)
+        for known, reply in self.replies:
+            if known is seen:
                 return reply
         reply = begins(messages, seen)
-        self.replies = [(messages, seen, reply), *self.replies[:PLACES]]
+        self.replies.append((seen, reply))
         return reply
 
     def stop(self, messages: Sequence[Message]) -> int:
         """The place to note: the end, or the last calm place before it."""
-        if self.grows and messages and messages[-1].role in OTHERS:
-            return len(messages)
-        return calm_place(messages)
+        if messages is not self.asked:
+            self.ask(messages)
+        place = self.place
+        if place is None:
+            end = self.grows and messages and messages[-1].role in OTHERS
+            place = self.place = len(messages) if end else calm_place(messages)
+        return place
 
     def cut(self, messages: Sequence[Message], place: int) -> tuple[Message, ...]:
         """The messages up to a place, the same object for all who note that place."""
-        for asked, seen in self.cuts:
-            if asked is messages and len(seen) == place:
-                return seen
-        seen = tuple(messages[:place])  # the very same, if it is all of a tuple
-        self.cuts = [(messages, seen), *self.cuts[:1]]
+        if messages is not self.asked:
+            self.ask(messages)
+        seen = self.seen
+        if seen is None or len(seen) != place:
+            # The very same, if it is all of a tuple.
+            seen = self.seen = tuple(messages[:place])
         return seen
 
 
@@ -244,6 +267,8 @@ def begins(messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
     place = len(seen)
     if place >= len(messages) or messages[place].role != "assistant":
         return False
+    if all(map(is_, seen, messages)):
+        return True
     lead = 0
     while lead < place and seen[lead] is not messages[lead]:
         lead += 1
@@ -265,7 +290,9 @@ def calm_place(messages: Sequence[Message]) -> int:
 class Writes:
     """What the passes on the way to a target have done, up to some calm places."""
 
-    __slots__ = ("fitting", "lowered", "paired", "seeing", "signed", "tools", "written")
+    __slots__ = (
+        "fit", "fitting", "lowered", "named", "paired", "seeing", "signed", "tools", "written",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.forget()
@@ -275,6 +302,9 @@ class Writes:
         self.paired, self.fitting, self.signed = Scan(seeing), Scan(seeing), Scan(seeing)
         self.lowered, self.written = Pass(seeing), Pass(seeing)
         self.tools: Listed | None = None
+        self.fit: tuple[Tool, ...] | None = None  # the tools in which there is nothing to lower
+        # Tools, the names of those that are not hosted, and the names of the freeform ones.
+        self.named: tuple[Sequence[Tool], set[str], set[str]] | None = None
 
 
 class Listed(NamedTuple):
@@ -334,7 +364,8 @@ class Going:
         if w.same:
             return
         if self.passed is None:
-            self.messages = arrange(messages, w.log)
+            if messages is not w.log.usual:
+                self.messages = arrange(messages, w.log)
             return
         known = self.passed.known(messages)
         rest = messages[known:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .dates import date_of, days_of
 
@@ -16,13 +17,18 @@ def time_of(seconds: float) -> str | None:
     """Seconds since 1970 as a time, to the microsecond; None where the year has no four digits."""
     if not 0 <= seconds <= LAST:
         return None
-    micros = round(seconds * 1_000_000)
-    clock, micros = divmod(micros, 1_000_000)
+    clock, micros = divmod(round(seconds * 1_000_000), 1_000_000)
     days, clock = divmod(clock, DAY)
-    year, month, day = date_of(days)
     minutes, second = divmod(clock, 60)
-    whole = f"{year:04}-{month:02}-{day:02}T{minutes // 60:02}:{minutes % 60:02}:{second:02}"
+    whole = f"{spelled(days)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}"
     return f"{whole}.{micros:06}Z" if micros else f"{whole}Z"
+
+
+@lru_cache(maxsize=16)
+def spelled(days: int) -> str:
+    """The date of so many days since 1970; most of what is converted is of today."""
+    year, month, day = date_of(days)
+    return f"{year:04}-{month:02}-{day:02}"
 
 
 def seconds_of(time: str) -> float | None:

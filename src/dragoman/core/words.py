@@ -84,9 +84,9 @@ class Stops(Words[StopReason]):
         """Why a response ended; its content knows better than a vague word."""
         if word in self.vague:
             for block in message.content:
-                if isinstance(block, ToolCall):
+                if block.__class__ is ToolCall:
                     return "tool-call"
-                if isinstance(block, Refusal):
+                if block.__class__ is Refusal:
                     return "filter"
         return self.meanings.get(word, "other")
 

@@ -29,6 +29,7 @@ from ..model import (
     ToolResult,
 )
 from ..tools.pairing import Waiting
+from .lazy import Lazy
 from .models import UNKNOWN, Facts
 from .reading import decode, encode, name_of
 from .signers import SIGNERS, signer
@@ -70,15 +71,16 @@ class Names(Struct, eq=False):
 
     def stays(self, name: str) -> bool:
         """Whether an identifier is legal here, and nobody else's."""
-        if name in self.staying:
+        staying = self.staying
+        if name in staying:
             return True
         # Nearly all identifiers are ASCII words, which every pattern allows.
-        if not (name.isascii() and name.isidentifier() and len(name) <= self.rule[1]):
+        if not (name.isidentifier() and name.isascii() and len(name) <= self.rule[1]):
             if not self.fits(name):
                 return False
         if name in self.made or name in self.given:
             return False
-        self.staying.add(name)
+        staying.add(name)
         return True
 
     def fits(self, name: str) -> bool:
@@ -134,21 +136,29 @@ class Writing:
     facts: Facts = UNKNOWN
     """what is known of that model"""
 
+    results = 0
+    """how many results of tools there were"""
+
+    ids = Lazy[Names](lambda w: Names(w.id_rule, "tool_call.id"))
+    names = Lazy[Names](lambda w: Names(w.name_rule, "tool.name"))
+    marks = Lazy[list[tuple[dict[str, Json], Cache]]](lambda _: [])
+    """cache marks, in writing order"""
+    called = Lazy[dict[str, tuple[int, str]]](lambda _: {})
+    """where each id of a call may occur only once: how many results had come before a call, and
+    where it stands"""
+    again = Lazy[dict[str, deque[str]]](lambda _: {})
+    """of ids that occurred again, those of the calls that still wait"""
+    times = Lazy[dict[str, int]](lambda _: {})
+    """how often each of these did"""
+
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, same: bool, reply: bool = False
     ) -> None:
         self.log = log
-        self.ids = Names(id_rule, "tool_call.id")
-        self.names = Names(name_rule, "tool.name")
+        self.id_rule = id_rule
+        self.name_rule = name_rule
         self.same = same  # the tree was read from this dialect: all is written again as it was
         self.reply = reply  # a reply for a client, not a request for the API
-        self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
-        # Where each id of a call may occur only once: how many results had come before a call and
-        # where it stands, and of ids that occurred again those of the calls that still wait.
-        self.called: dict[str, tuple[int, str]] = {}
-        self.results = 0
-        self.again: dict[str, deque[str]] = {}
-        self.times: dict[str, int] = {}  # and how often each did
 
     def address(self, vendor: str, model: str | None) -> Facts:
         """To which model the request goes; in the same dialect nothing depends on it."""
@@ -196,6 +206,13 @@ class Writing:
     def made(self, call_id: str) -> str:
         """An id that was made up, as the target accepts it."""
         return call_id
+
+    def calls(self, name: str, at: str) -> bool:
+        """Whether a call may bear its id, as nearly all may: ``call_once`` for these."""
+        if name in self.called or not (self.same or self.ids.stays(name)):
+            return False
+        self.called[name] = self.results, at
+        return True
 
     def call_once(self, call: ToolCall) -> str:
         """The id of a call, where ids must be unique in a conversation."""

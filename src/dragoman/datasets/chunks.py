@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from msgspec import Raw
-
-from ..core.reading import decode
 from ..model import Json
 from .converting import Converter, Refused
 from .inputs import Chunk, Input
-from .noting import MOST, ChunkNote, Reject, kind_of, wider
+from .noting import KINDS, MOST, ChunkNote, Reject, kind_of, wider
 from .records import Reading, Record
 
 
@@ -24,13 +21,13 @@ class Sink(Protocol):
 
 
 def convert(
-    converter: Converter, chunk: Chunk, inputs: list[Input], sink: Sink | BinaryIO, *, tables: bool
+    converter: Converter, chunk: Chunk, inputs: list[Input], sink: Sink | BinaryIO, *, columns: bool
 ) -> ChunkNote:
-    """Write the lines of a chunk, and give the note of it. ``tables``: columns are noted."""
+    """Write the lines of a chunk and give its note; ``columns``: with what each key holds."""
     converter.begin()
     out = ChunkNote()
     with uncollected():
-        _convert_all(converter, chunk, inputs, sink, out, tables)
+        _convert_all(converter, chunk, inputs, sink, out, columns)
     out.filtered = dict(converter.filtered)
     out.redacted = dict(converter.redacted)
     out.edits = {what: count for what, count in converter.edits.items() if count}
@@ -56,7 +53,7 @@ def _convert_all(
     inputs: list[Input],
     sink: Sink | BinaryIO,
     out: ChunkNote,
-    tables: bool,
+    columns: bool,
 ) -> None:
     for piece in chunk.pieces:
         index = piece.input
@@ -66,7 +63,7 @@ def _convert_all(
         for record in reading:
             count += 1
             line = None if record.line is None else before + record.line
-            _convert(converter, record, index, line, sink, out, tables)
+            _convert(converter, record, index, line, sink, out, columns)
         out.lines[index] = before + reading.lines
         out.read[index] = out.read.get(index, 0) + count
 
@@ -78,7 +75,7 @@ def _convert(
     line: int | None,
     sink: Sink | BinaryIO,
     out: ChunkNote,
-    tables: bool,
+    columns: bool,
 ) -> None:
     clean = converter.clean
     for written in converter.lines(record):
@@ -87,18 +84,21 @@ def _convert(
             out.rejects.append(Reject(input, line, at, written.code, why))
             continue
         sink.write(written.data)
+        sink.write(b"\n")
         out.notes.append(written.note)
         if written.losses:
             out.lose(written.note.source, written.losses, input, line, record.at, clean)
-        if tables:
+        if columns:
             note_columns(written.document, out.columns)
 
 
 def note_columns(document: Json, columns: dict[str, str]) -> None:
     """What the values of each key are."""
     for key, value in document.items() if document.__class__ is dict else ():
-        kind = kind_of(decode(value) if value.__class__ is Raw else value)
         known = columns.get(key)
+        if known is not None and KINDS.get(value.__class__) == known != "int":
+            continue  # as usual
+        kind = kind_of(value)
         if known is None:
             columns[key] = kind
         elif known != kind:

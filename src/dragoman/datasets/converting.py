@@ -10,8 +10,8 @@ import gzip
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -48,10 +48,15 @@ class Filtered(Exception):
     """A record that is not wanted, by the name of the filter."""
 
 
+Ready: TypeAlias = tuple[Request, str, bytes, dict[str, Json], list[Loss]]
+"""A conversation, its dialect, the digest of how it begins, its columns, what was lost so far."""
+
+
 class Written(NamedTuple):
     """A line, what it is, and what was lost."""
 
     data: bytes
+    """without a line break"""
     note: Note
     losses: list[Loss]
     document: Json
@@ -65,7 +70,12 @@ class Converter:
         self.writer: Dialect = writer_of(options.target)
         self.detector = Detector(options.source and writer_of(options.source).name)
         self.redactor = Redactor(options.redact, options.redact_patterns)
+        self.redacts = bool(self.redactor)
+        self.looks = options.valid or self.redacts or self.writer.keeps_source
+        """Whether somebody looks into what was written, before it is bytes."""
         self.formats = frozenset(writer_of(name).name for name in options.formats)
+        self.filters = options.tool_calls is not None
+        self.filters |= options.min_chars is not None or options.max_chars is not None
         self.count_tokens: Callable[[str], int] | None = counter_of(options.tokenizer)
         self.likeness = Likeness(options.threshold) if options.dedup == "near" else None
         self.redacted: Counter[str] = Counter()
@@ -82,44 +92,54 @@ class Converter:
 
     def clean(self, text: str) -> str:
         """A place or a reason without what is redacted."""
-        return self.redactor.text(text, Counter()) if self.redactor else text
+        return self.redactor.text(text, Counter()) if self.redacts else text
 
-    def lines(self, record: Record) -> Iterator[Written | Refused]:
+    def lines(self, record: Record) -> Iterable[Written | Refused]:
         """The lines of a record, or why there are none. What is not wanted is counted."""
         if record.problem is not None:
-            yield refused(record.problem)
-            return
-        assert record.asked is not None
+            return (refused(record.problem),)
+        if self.options.cut is not None:
+            return self._turns(record)
         try:
-            yield from self._lines(record, record.asked)
+            return (self.write(*self._read(record)),)
+        except Filtered as filtered:
+            self.filtered[str(filtered)] += 1
+        except Exception as problem:  # whatever it is, the others go on
+            return (refused(problem),)
+        return ()
+
+    def _turns(self, record: Record) -> Iterator[Written | Refused]:
+        """A line for each turn, one at a time: together they are as long as the square of it."""
+        try:
+            tree, *_ = ready = self._read(record)
+            for each in self._cut(tree):
+                try:
+                    yield self.write(each, *ready[1:])
+                except Filtered as filtered:
+                    self.filtered[str(filtered)] += 1
+                except Exception as problem:  # of one turn; the others go on
+                    yield refused(problem)
         except Filtered as filtered:
             self.filtered[str(filtered)] += 1
         except Exception as problem:  # whatever it is, the others go on
             yield refused(problem)
 
-    def _lines(self, record: Record, part: Part) -> Iterator[Written | Refused]:
-        source, tree, losses = self.read(record, part)
+    def _read(self, record: Record) -> Ready:
+        """A record as it is written."""
+        assert record.asked is not None
+        source, tree, losses = self.read(record, record.asked)
         if self.formats and source not in self.formats:
             raise Filtered("format")
-        conversation = self._conversation(record, tree)
+        conversation = self._conversation(record, tree) if self.options.split else b""
         if self.options.reasoning == "drop":
             tree, count = editing.without_reasoning(tree)
             self.edits["reasoning blocks left out"] += count
         carried = record.carried
-        if self.redactor and carried:
+        if self.redacts and carried:
             carried = self.redactor.apply(carried, self.redacted)
-        for each in self._cut(tree):
-            try:
-                yield self.write(each, source, conversation, carried, losses)
-            except Filtered as filtered:
-                self.filtered[str(filtered)] += 1
-            except Exception as problem:  # of one turn; the others go on
-                yield refused(problem)
+        return tree, source, conversation, carried, losses
 
     def _cut(self, tree: Request) -> Iterator[Request]:
-        if self.options.cut is None:
-            yield tree
-            return
         count = end = 0
         for each in editing.turns(tree):
             count, end = count + 1, len(each.messages)
@@ -131,8 +151,6 @@ class Converter:
 
     def _conversation(self, record: Record, tree: Request) -> bytes:
         """What decides about the split."""
-        if not self.options.split:
-            return b""
         name = self.options.conversation
         if name is None:
             return beginning(tree.messages)
@@ -145,7 +163,7 @@ class Converter:
     def read(self, record: Record, part: Part) -> tuple[str, Request, list[Loss]]:
         """The conversation of a record, its dialect, and what was lost before it was written."""
         value = part.value
-        if self.redactor:
+        if self.redacts:
             value = self.redactor.apply(value, self.redacted)
         dialect, facet = self.detector.find(value, part.dialect, part.facet)
         if facet not in ("request", "messages"):
@@ -169,7 +187,7 @@ class Converter:
     def joined(self, tree: Request, reader: Dialect, reply: Part, losses: list[Loss]) -> Request:
         """A request with its reply appended."""
         value = reply.value
-        if self.redactor:
+        if self.redacts:
             value = self.redactor.apply(value, self.redacted)
         if reply.facet not in (None, "response"):
             raise Refused("error", "the reply is an error, which is no part of a conversation")
@@ -202,21 +220,23 @@ class Converter:
         """A conversation as a line."""
         options = self.options
         measured = measure(tree)
-        if options.tool_calls is not None and bool(measured.tools) is not options.tool_calls:
-            raise Filtered("tool calls" if measured.tools else "no tool calls")
-        within(measured.chars, options.min_chars, options.max_chars, "characters")
+        if self.filters:
+            if options.tool_calls is not None and bool(measured.tools) is not options.tool_calls:
+                raise Filtered("tool calls" if measured.tools else "no tool calls")
+            within(measured.chars, options.min_chars, options.max_chars, "characters")
         log = Ledger(target=self.writer.name)
-        log.embeds = not (carried or options.valid or source == self.writer.name)
-        log.embeds = log.embeds and not self.writer.keeps_source and not self.redactor
+        log.embeds = not (carried or self.looks or source == self.writer.name)
         document = self.writer.write(tree, log)
-        losses = [*before, *log.losses]
+        if document.__class__ is dict and document.get(self.writer.history, True) == []:
+            raise Unsayable("there is no message in it, or none that is left", tree.at)
+        losses = [*before, *log.losses] if before else log.losses
         if options.fail_on:
             after = Ledger()
             after.losses = losses
             after.enforce(options.fail_on)
         if options.valid and self.problem(document):
             raise Filtered("not valid")
-        if self.redactor and (left := self.redactor.finds(document)):
+        if self.redacts and (left := self.redactor.finds(document)):
             raise Refused("redaction", f"{left}: still found in what was written")
         tokens = None
         if self.count_tokens is not None:
@@ -240,8 +260,7 @@ class Converter:
         if carried:
             document = self.carry(document, carried)
             data = encode(document)
-        data += b"\n"
-        note.length = len(data)
+        note.length = len(data) + 1
         return Written(data, note, losses, document)
 
     def problem(self, document: Json) -> bool:

@@ -20,6 +20,7 @@ TELLING = ("role", "type", "from", "object", "sender", "model", "kind")
 """Keys whose values say what an object is."""
 PARTS = ("content", "parts", "message", "payload", "tool_calls", "function", "source")
 """Keys of a message below which its blocks stand."""
+LOOKED_INTO = frozenset((*TELLING, *PARTS, "id"))
 START = 6
 """How much of an id or another text is looked at: ``toolu_01...``, ``call_...``."""
 
@@ -108,16 +109,18 @@ def _item(value: Json) -> object:
     if value.__class__ is not dict:
         return value.__class__
     parts: list[object] = [tuple(value)]
-    for key in TELLING:
-        if key in value:
-            word = value[key]
-            parts.append(word if word.__class__ is str else word.__class__)
-    for key in PARTS:
-        inner = value.get(key)
-        if inner.__class__ is list:
+    for key, inner in value.items():
+        if key not in LOOKED_INTO:
+            continue
+        kind = inner.__class__
+        if kind is str and key in TELLING:
+            parts.append(inner)
+        elif kind is str and key == "id":
+            parts.append(inner[:START])
+        elif kind is list and key in PARTS:
             parts.append(_items(inner))
-        elif inner is not None:
+        elif kind is dict and key in PARTS:
             parts.append(_item(inner))
-    if (id := value.get("id")).__class__ is str:
-        parts.append(id[:START])
+        else:
+            parts.append(kind)
     return tuple(parts)

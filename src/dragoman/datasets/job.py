@@ -34,6 +34,7 @@ from dragoman import __version__
 from ..core.reading import encode
 from ..errors import Unsupported
 from . import noting, report, shards
+from .card import card as card_of
 from .converting import Converter
 from .engines.base import Engine, Plan, Task, encoded
 from .engines.embedded import cores
@@ -126,6 +127,11 @@ class Layout:
         names = ("manifest.json", "rejects.jsonl", "report.html", "recipe.toml")
         return {name.partition(".")[0]: self.beside(name) for name in names}
 
+    @property
+    def card(self) -> Path | None:
+        """What tells others how to read a folder; it may be edited, and is theirs then."""
+        return None if self.single else self.folder / "README.md"
+
     def place(self, shard: str) -> Path:
         return self.output if self.single else self.folder / (shard + self.form.suffix)
 
@@ -159,7 +165,9 @@ class Job:
         self.lines: dict[int, int] = {}  # of each input, in the chunks so far
         late = self.layout.form.is_table
         self.selection = Selection(options, single=self.layout.single, late=late)
-        self.plan = Plan(encoded(options), tuple(self.inputs), str(self.work), self.layout.form)
+        columns = late or self.layout.card is not None
+        form = self.layout.form
+        self.plan = Plan(encoded(options), tuple(self.inputs), str(self.work), form, columns)
         self.files = {path: digest(Path(path).read_bytes()) for path in options.files()}
         self.job = encode({
             "version": __version__,
@@ -290,6 +298,9 @@ class Job:
                 (self.layout.folder / name).unlink(missing_ok=True)
         for path in self.layout.files.values():
             path.unlink(missing_ok=True)
+        card = self.layout.card
+        if card is not None and card.exists() and digest(card.read_bytes()) == written.get("card"):
+            card.unlink()
 
     # -- chunks ------------------------------------------------------------------------------------
 
@@ -393,6 +404,11 @@ class Job:
                 raise Unsupported(f"{input.path} has changed while it was read; start anew")
         layout, manifest = self.layout, self.manifest(hashes)
         files = layout.files
+        if layout.card is not None:
+            text = card_of(manifest, self.summary.columns, layout.form.suffix).encode()
+            manifest["card"] = digest(text)
+            if not layout.card.exists():
+                shards.put(layout.card, text)
         os.replace(self.work / "rejects.jsonl", files["rejects"])
         shards.put(files["report"], report.page(manifest).encode())
         shards.put(files["recipe"], recipe(self.paths, self.run, self.options).encode())

@@ -49,7 +49,7 @@ class Line:
         for record in of_line(bytes(data), None, self.options):
             for written in converter.lines(record):
                 if not isinstance(written, Refused):
-                    out.append(written.data[:-1])
+                    out.append(written.data)
                 elif self.rejected is None:
                     raise Rejected(written.code, str(written))
                 else:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from ..core.reading import decode
 from ..ledger import Loss
 from ..model import (
     Block,
@@ -30,6 +31,7 @@ from ..model import (
 )
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
+QUOTE = ord('"')
 MOST = 200
 """How many characters of a name or a reason are kept."""
 
@@ -188,11 +190,16 @@ def wider(one: str, other: str) -> str:
     return "float" if {one, other} == {"int", "float"} else "json"
 
 
-KINDS = {str: "text", bool: "bool", int: "int", float: "float", type(None): "null"}
+KINDS = {
+    str: "text", bool: "bool", int: "int", float: "float", type(None): "null", list: "json",
+    dict: "json",
+}  # fmt: skip
 
 
 def kind_of(value: Json) -> str:
     """What a value of a column is."""
+    if value.__class__ is msgspec.Raw:
+        return "text" if memoryview(value)[0] == QUOTE else kind_of(decode(value))
     if value.__class__ is int and not -(2**63) <= value < 2**63:
         return "json"
     return KINDS.get(value.__class__, "json")

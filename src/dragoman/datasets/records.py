@@ -7,7 +7,7 @@ are parsed likewise. A record that cannot be read has a ``problem``, and the oth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec import Struct
 from .. import containers
 from ..containers import _tables
 from ..core import duplicates, lines, surrogates
-from ..core.reading import UNREADABLE, decode, escape, parse
+from ..core.reading import UNREADABLE, decode, encode, escape, parse
 from ..detect import begins_lines, candidates
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
@@ -109,14 +109,13 @@ def _of_lines(reading: Reading) -> Iterator[Record]:
             yield from of_line(line, reading.lines, options)
 
 
-def of_line(line: bytes, number: int | None, options: Options) -> Iterator[Record]:
+def of_line(line: bytes, number: int | None, options: Options) -> Iterable[Record]:
     """The records of a line: mostly one."""
     try:
         value, notes = parsed(line)
     except DragomanError as problem:
-        yield Record(number, problem=problem)
-        return
-    yield from of_value(value, number, "", options, notes)
+        return (Record(number, problem=problem),)
+    return of_value(value, number, "", options, notes)
 
 
 def parsed(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
@@ -131,23 +130,28 @@ def parsed(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
         value = halves.value
         why = surrogates.WHY
         notes = tuple(Loss("approximated", "text.surrogate", at, why) for at in halves.places)
+    if not notes and is_compact(data, value):
+        return value, ()
     return value, (*duplicates.losses(data, value), *notes)
+
+
+def is_compact(data: bytes, value: Json) -> bool:
+    """Whether a line is spelled as we would spell it, so that no key can have been lost."""
+    written = encode(value)
+    return data.startswith(written) and len(data) - len(written) < 3  # a line break, at most
 
 
 def of_value(
     value: Json, line: int | None, at: str, options: Options, notes: tuple[Loss, ...] = ()
-) -> Iterator[Record]:
+) -> Iterable[Record]:
     """The records of a parsed line, row or file."""
     if options.column is not None:
-        yield _of_columns(value, line, at, options, notes)
-        return
-    is_plain = value.__class__ is dict and value.keys() <= PLAIN
+        return (_of_columns(value, line, at, options, notes),)
+    is_plain = value.__class__ is dict and PLAIN.issuperset(value)
     kind = None if is_plain else containers.kind_of(value)
     if kind is None:
-        yield Record(line, at, Part(value), notes=notes)
-        return
-    for found in kind.documents(value, options.max_size):
-        yield _found(found, line, at, notes)
+        return (Record(line, at, Part(value), notes=notes),)
+    return (_found(found, line, at, notes) for found in kind.documents(value, options.max_size))
 
 
 def _found(

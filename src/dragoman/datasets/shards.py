@@ -17,7 +17,8 @@ from ..errors import MissingExtra
 from . import tables
 from .selecting import Run, Shard
 
-COPIED = 1024 * 1024
+COPIED = 256 * 1024
+BUFFER = 1024 * 1024
 LEVEL = 6
 
 
@@ -46,7 +47,7 @@ def beside(place: Path, *, sure: bool = True) -> Iterator[BinaryIO]:
     place.parent.mkdir(parents=True, exist_ok=True)
     made = place.with_name(f".{place.name}.part")
     try:
-        with made.open("wb", COPIED) as file:
+        with made.open("wb", BUFFER) as file:
             yield file
             if sure:
                 file.flush()
@@ -71,8 +72,9 @@ def write(shard: Shard, place: Path, parts: Path, form: Form, columns: dict[str,
             tables.write(_lines(shard, parts), columns, cast(BinaryIO, out))
         else:
             with _packing(out, form) as sink:
+                held = memoryview(bytearray(COPIED))
                 for run in shard.runs:
-                    _copy(run, parts, sink)
+                    _copy(run, parts, sink, held)
         return Finished(place.name, shard.records, out.count, out.hash.hexdigest())
 
 
@@ -115,18 +117,19 @@ def _zstd(out: _Hashed) -> contextlib.AbstractContextManager[BinaryIO]:
     return cast("contextlib.AbstractContextManager[BinaryIO]", writer)
 
 
-def _copy(run: Run, parts: Path, out: BinaryIO) -> None:
-    with part(parts, run.chunk).open("rb") as file:
+def _copy(run: Run, parts: Path, out: BinaryIO, held: memoryview) -> None:
+    """Copy a run; ``held`` is memory for it, as to ask for it again and again takes time."""
+    with part(parts, run.chunk).open("rb", 0) as file:
         file.seek(run.start)
         left = run.length
-        while left and (data := file.read(min(left, COPIED))):
-            out.write(data)
-            left -= len(data)
+        while left and (count := file.readinto(held[:left])):
+            out.write(held[:count])
+            left -= count
 
 
 def _lines(shard: Shard, parts: Path) -> Iterator[bytes]:
     for run in shard.runs:
-        with part(parts, run.chunk).open("rb", COPIED) as file:
+        with part(parts, run.chunk).open("rb", BUFFER) as file:
             file.seek(run.start)
             left = run.length
             while left > 0 and (line := file.readline()):

@@ -194,6 +194,8 @@ class Chatlike(Records):
     # -- writing ----------------------------------------------------------------------------
 
     def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        if messages is w.log.plain:
+            return [{"role": role, "content": text} for role, text in w.log.texts]
         names: dict[str, str] = {}
         written = (self.write_turn(message, names, w) for message in messages)
         return [doc for doc in written if doc is not None]
@@ -205,6 +207,10 @@ class Chatlike(Records):
                 raise Malformed("only tool results are allowed in a tool message", block.at)
             self.lose(message.extras, message.at, w.log)
             return self.write_result(block, names, w)
+        content = message.content
+        if len(content) == 1 and (text := plain_text(content[0])) is not None:
+            if message.extras is None and message.name is None:  # as most are
+                return {"role": message.role, "content": text}
         doc: dict[str, Json] = {"role": message.role}
         parts: list[Json] = []
         calls: list[Json] = []
@@ -287,13 +293,17 @@ class Chatlike(Records):
             out["name"] = w.tool_name(name, result.at) if result.name is not None else name
         if called is not None:
             out["tool_call_id"] = called
-        texts = [
-            (text, block.at)
-            for block in result.content
-            if (text := self.plain(block, w.log)) is not None
-        ]
-        if texts or not w.same:
-            out["content"] = self.join_all(texts, w)
+        content = result.content
+        if len(content) == 1 and (text := plain_text(content[0])) is not None:
+            out["content"] = text
+        else:
+            texts = [
+                (text, block.at)
+                for block in content
+                if (text := self.plain(block, w.log)) is not None
+            ]
+            if texts or not w.same:
+                out["content"] = self.join_all(texts, w)
         return self.emit(out, result, w.log)
 
     def write_toolbox(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
@@ -311,6 +321,11 @@ class Chatlike(Records):
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         self.lose(tree.extras, tree.at, log)
         return self.write_toolbox(tree.tools, self.writing(log, tree.dialect))
+
+
+def plain_text(block: Block) -> str | None:
+    """The words of a text about which nothing else is known; None for any other block."""
+    return block.text if block.__class__ is Text and block.extras is None else None
 
 
 def unnamed(messages: Sequence[Message]) -> Iterator[Message]:

@@ -18,9 +18,6 @@ from ..model import Block, Hosted, Json, Message, Raw, Reasoning, Request, Text,
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
-if TYPE_CHECKING:
-    from ..dialect import Dialect
-
 CLAUDE = "anthropic"
 Is = Callable[[Json], bool]
 
@@ -123,6 +120,8 @@ def apart(tree: Request, to: Dialect, log: Ledger) -> Request:
 
     Turns of the assistant that follow each other are one; a user who says nothing is not heard.
     """
+    if tree.messages is log.usual:
+        return tree
     if not are_signed(tree.messages, None if to.writes is None else to.writes.signed):
         return tree  # as most are not
     places: set[int] = set()

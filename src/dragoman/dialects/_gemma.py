@@ -46,12 +46,14 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
         return text
     safe, count = control.subn("< ", text)
     if count:
-        log.approximated(
-            "text.control",
-            at,
-            f"a space is inserted into a control token of {log.target} in the text",
-        )
+        defuse_noted(at, log)
     return safe
+
+
+def defuse_noted(at: str, log: Ledger) -> None:
+    """Report a text in which control tokens are broken."""
+    why = f"a space is inserted into a control token of {log.target} in the text"
+    log.approximated("text.control", at, why)
 
 
 class Gemma(Records):

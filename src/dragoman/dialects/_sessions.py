@@ -327,6 +327,8 @@ def lose_prompt(d: Dialect, message: Message, log: Ledger) -> None:
         mark = block.cache if isinstance(block, Text) else None
         if mark is not None and not mark.at.startswith(f"{block.at}/"):
             log.dropped("cache", mark.at, why)
+    if message.name is not None:
+        log.dropped("message.name", message.at, why)
     d.lose(message.extras, message.at, log)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
 from ..core.fields import Fields
-from ..core.reading import decode
+from ..core.reading import decode, encode
 from ..core.turns import results_in_place
 from ..core.writing import Writing, is_blank
 from ..dialect import Dialect
@@ -91,40 +92,90 @@ class Records(Dialect):
     def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
         """Results after their calls and in their order: that is all that pairs them here."""
         messages = results_in_place(messages, log)
+        if are_in_order(messages):  # as nearly all are
+            return messages
         out: list[Message] = []
-        rank: dict[str | None, int] = {}
+        calls: dict[str | None, int] = {}
         run: list[Message] = []
         for message in messages:
             if message.role == "tool":
                 run.append(message)
                 continue
             if run:
-                out += self.in_order(run, rank, log)
+                out += self.in_order(run, calls, log)
                 run = []
             if message.role == "assistant":
-                ids = (b.id for b in message.content if b.__class__ is ToolCall)
-                rank = {call_id: index for index, call_id in enumerate(ids)}
+                calls = ranks(message)
             out.append(message)
-        return out + self.in_order(run, rank, log)
+        return out + self.in_order(run, calls, log)
 
     def in_order(
-        self, run: list[Message], rank: dict[str | None, int], log: Ledger
+        self, run: list[Message], calls: dict[str | None, int], log: Ledger
     ) -> list[Message]:
-        if len(run) < 2:
-            return run
-        last = len(rank)
-
-        def place(message: Message) -> int:
-            replied = (b.call_id for b in message.content if isinstance(b, ToolResult))
-            return next((rank[i] for i in replied if i is not None and i in rank), last)
-
-        ordered = sorted(run, key=place)
+        ordered = sorted(run, key=lambda message: rank(message, calls))
         for now, was in zip(ordered, run, strict=True):
             if now is not was:
                 why = f"{self.name} requires results in the order of their calls"
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+def are_in_order(messages: Sequence[Message]) -> bool:
+    """Whether the results of each turn stand in the order of its calls."""
+    calls: dict[str | None, int] | None = None
+    caller: Message | None = None
+    before: Message | None = None
+    last = 0
+    for message in messages:
+        if message.role != "tool":
+            if message.role == "assistant":
+                caller, calls = message, None
+            before = None
+            continue
+        if before is not None:  # one alone is in order
+            if calls is None:
+                calls = ranks(caller)
+            if last < 0:
+                last = rank(before, calls)
+            place = rank(message, calls)
+            if place < last:
+                return False
+            last = place
+        else:
+            last = -1
+        before = message
+    return True
+
+
+def ranks(caller: Message | None) -> dict[str | None, int]:
+    """The ids of the calls of a turn, and which of them each is."""
+    ids = [] if caller is None else [b.id for b in caller.content if b.__class__ is ToolCall]
+    return {call_id: index for index, call_id in enumerate(ids)}
+
+
+def rank(message: Message, calls: dict[str | None, int]) -> int:
+    """Which call of its turn a message of results replies; one of another turn comes last."""
+    for block in message.content:
+        if isinstance(block, ToolResult) and block.call_id is not None and block.call_id in calls:
+            return calls[block.call_id]
+    return len(calls)
+
+
+LONG = 4096
+"""From how many characters on it is quicker not to put a text together before it is encoded."""
+
+
+def text_of(pieces: Sequence[str], log: Ledger) -> Json:
+    """A text of pieces; JSON text, where only bytes are wanted.
+
+    One dash among pages of ASCII makes a text of wide characters, which is slow to put together
+    and to encode; its pieces are mostly narrow, and what is JSON of them is JSON of the whole.
+    """
+    if not log.embeds or sum(map(len, pieces)) < LONG:
+        return "".join(pieces)
+    log.embedded = True
+    return Raw(b'"%b"' % b"".join([encode(piece)[1:-1] for piece in pieces]))
 
 
 NO_REPLY = "the conversation has no reply, so there is nothing to learn from it"

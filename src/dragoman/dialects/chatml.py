@@ -1,4 +1,4 @@
-"""ChatML with the calls of Qwen and Hermes, as text: ``{"text": "<|im_start|>system\\n..."}``.
+"""ChatML with the calls of Qwen, as text: ``{"text": "<|im_start|>system\\n..."}``.
 
 What it does differently from its neighbours: a whole conversation is one text, as the chat
 templates of Qwen print it; the tools are JSON in the system turn, with the sentences that the

@@ -121,10 +121,13 @@ class Databricks(Switched):
         if any(block.content):
             why = f"reasoning is written as a summary in {self.name}"
             w.log.approximated("reasoning.summary", block.at, why)
+        texts = (*block.content, *block.summary)
+        if not texts and block.signature is not None:
+            texts = ("",)  # the signature stands beside a text
         return replace(
             block,
             content=(),
-            summary=(*block.content, *block.summary),
+            summary=texts,
             extras=Extras(self.name, spelling={"place": "content"}),
         )
 

@@ -43,6 +43,7 @@ class FunctionGemmaCompletion(FunctionGemma):
         elif told is not None and told.completion not in (None, int(replies)):
             why = f"{self.name} trains on the last reply alone"
             log.approximated("training.completion", told.at, why)
+        log.embeds = False  # the text is cut in two
         out: dict[str, Json] = super().write_request(tree, log)
         text = out.pop("text")
         place = len(text)

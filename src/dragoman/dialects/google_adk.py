@@ -129,6 +129,8 @@ class GoogleADK(Gemini):
                 why = f"{self.name} stores no system prompt; the agent has its own"
                 for block in message.content or (message,):
                     w.log.dropped("system", block.at, why)
+                if message.name is not None:
+                    w.log.dropped("message.name", message.at, why)
                 self.lose(message.extras, message.at, w.log)
                 continue
             if message.role == "assistant":

@@ -238,6 +238,7 @@ class Goose(SessionFile):
         self.lose(tree.extras, tree.at, log)
         if not doc["conversation"]:
             self.add_user_turn(tree.at, log)
+            self.note_made(log)
             message = Message("user", (Text(SILENCE),))
             doc["conversation"] = [self.made(message, [{"type": "text", "text": SILENCE}], w)]
         if tree.model is not None:
@@ -281,7 +282,7 @@ class Goose(SessionFile):
             else:
                 out.append(self.made(message, blocks, w))
             shared = message.role == "tool"
-        if not w.same:
+        if out and not w.same:
             self.note_made(w.log)
         return out
 

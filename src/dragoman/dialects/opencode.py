@@ -267,7 +267,7 @@ class Opencode(SessionFile):
         elif status == "error" and state.get("error").__class__ is str:
             inner |= {"status": (), "error": ()}
             text = Text(state["error"], at=f"{where}/error")
-            result = ToolResult(named, (text,), True, at=where)
+            result = ToolResult(named, (text,) if text.text else (), True, at=where)
         return call, result, {**taken, "state": inner}
 
     # -- writing ----------------------------------------------------------------------------
@@ -410,6 +410,7 @@ class Writer:
         self.asked = ""
         self.time = millis(w.log)
         self.made = False
+        self.replied = (-1, -1)  # the last call that has a result: its message, and its part
 
     def write(self, messages: Sequence[Message]) -> list[Json]:
         d, w = self.d, self.w
@@ -421,7 +422,7 @@ class Writer:
                 self.write_results(message)
             else:
                 self.write_message(message)
-        if self.made or not w.same:
+        if self.made or (self.out and not w.same):
             why = f"{d.name} requires ids, a folder, a time, an agent, a provider and counts"
             w.log.invented("session.line", "", why)
         return list(self.out)
@@ -598,11 +599,21 @@ class Writer:
                 why = f"{d.name} stores one result for each call"
                 w.log.dropped("tool_result", result.at, why)
                 continue
-            if number != len(self.out) - 1:
-                why = f"{d.name} stores results with their calls"
-                w.log.moved("message.position", message.at, why)
+            self.note_place(number, part, result, message)
             kept = rest_of(part["state"], "status", "raw", "output", "error")
             part["state"] = merged(self.state_of(result, not w.same), kept)
+
+    def note_place(self, number: int, part: Line, result: ToolResult, message: Message) -> None:
+        """A result stands with its call, wherever it stood."""
+        if number != len(self.out) - 1:
+            why = f"{self.d.name} stores results with their calls"
+            self.w.log.moved("message.position", message.at, why)
+        parts = self.out[number]["parts"]
+        place = (number, next(n for n, each in enumerate(parts) if each is part))
+        if place < self.replied and number == self.replied[0]:
+            why = f"{self.d.name} stores results with their calls, in the order of these"
+            self.w.log.approximated("content.order", result.at, why)
+        self.replied = max(place, self.replied)
 
     def state_of(self, result: ToolResult, new: bool) -> Line:
         """What a result says, and what else opencode requires there."""
@@ -615,7 +626,13 @@ class Writer:
             elif written is not None:
                 files.append(written)
         said = "\n\n".join(texts)
-        if result.is_error and not files:
+        for block in result.content if files and not self.w.same else ():
+            if isinstance(block, Text) and not block.text:
+                self.d.omit_text(block.at, self.w.log)
+        if result.is_error and files:
+            why = f"{self.d.name} has attachments in the results of calls that succeeded only"
+            self.w.log.dropped("tool_result.error", result.at, why)
+        elif result.is_error:
             return {"status": "error", "error": said, **when}
         if result.is_error:
             why = f"{self.d.name} has no files beside an error; the state is 'completed'"

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from ..providers.timing import within
+from ..providers.timing import promptly
 from . import extras, sockets
 from .carrying import Envelope
 from .clients import Gone, Guests, Refused, is_foreign
@@ -36,7 +36,7 @@ SECRET = "secret"
 
 MOST_ROUTES = 1000
 SOON = 0.02
-"""Seconds after which the gateway listens whether the client is still there."""
+"""Seconds after which the gateway listens whether a client is still there."""
 
 
 class Gateway:
@@ -66,6 +66,7 @@ class Gateway:
         self._enclosed = self.config.secret_env is not None or self.config.secret_file is not None
         self._routes: dict[str, tuple[Aim, ...]] = {}
         self.running: set[asyncio.Task[Any]] = set()
+        self._leaving = Leavings()
         self.closing = False
 
     def _secret(self) -> bytes:
@@ -146,7 +147,7 @@ class Gateway:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
         asked = scope.get("query_string")
         query = dict(parse_qsl(asked.decode("latin-1"))) if asked else {}
-        door = find(path) if scope["method"] == "POST" else None
+        door = find(quoted(scope, path)) if scope["method"] == "POST" else None
         if door is not None and door.dialect.name == "gemini" and door.stream:
             door = in_array(door, query)
         if door is None:
@@ -181,12 +182,13 @@ class Gateway:
             self.tracing.ended(seen, handling.headers, "" if asked is None else asked.dialect.name)
         if self.observer is not None:
             self.observer.ended(seen)
+        handling.close()
 
     async def _until_gone(self, work: Awaitable[None], receive: Receive) -> None:
         task = asyncio.current_task()
         assert task is not None
         self.running.add(task)
-        leaving = Leaving(task, receive)
+        leaving = self._leaving.watch(task, receive)
         try:
             await work
         except asyncio.CancelledError:
@@ -209,22 +211,24 @@ class Gateway:
     def admit(self, key: str | None, headers: Mapping[str, str]) -> tuple[str, Client]:
         if self.closing:
             raise Refused("overloaded", "the gateway is shutting down", 5.0)
-        if not self.config.clients and is_foreign(headers):
-            raise Refused("permission", "pages of other origins are not served")
+        if not self.config.clients and is_foreign(headers, self.config.hosts):
+            what = "pages of other origins and hosts are not served (hosts in the configuration)"
+            raise Refused("permission", what)
         return self.guests.admit(key)
 
-    async def read_body(self, receive: Receive, headers: Any) -> bytes:
+    async def read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
         """The whole of a request, within its limits."""
         limits = self.config.limits
-        size = sum(len(k) + len(v) for k, v in headers.items())
-        if size > limits.headers:
+        if sum(map(len, headers)) + sum(map(len, headers.values())) > limits.headers:
             raise Refused("too-large", f"the headers have more than {limits.headers} bytes")
+        if (coding := headers.get("content-encoding", "identity")) != "identity":
+            what = f"a body with content-encoding {coding[:40]!r} is not read: send it as it is"
+            raise Refused("invalid-request", what)
         told = headers.get("content-length", "")
         if told.isdigit() and int(told) > limits.body:
             raise Refused("too-large", f"the body has more than {limits.body} bytes")
         try:
-            with within(limits.body_timeout):
-                return await whole(receive, limits.body)
+            return await promptly(whole(receive, limits.body), limits.body_timeout)
         except TimeoutError:
             raise Refused("timeout", "the body did not arrive in time") from None
 
@@ -233,6 +237,14 @@ def path_of(scope: Scope) -> str:
     """The path of a request below the place where the application is mounted."""
     path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))
     return path or "/"
+
+
+def quoted(scope: Scope, path: str) -> str:
+    """The same as it was sent: the name of a model may have slashes in it, as ARNs have."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        return path
+    return raw.partition(b"?")[0].decode("latin-1").removeprefix(scope.get("root_path", ""))
 
 
 async def whole(receive: Receive, limit: int) -> bytes:
@@ -252,18 +264,16 @@ async def whole(receive: Receive, limit: int) -> bytes:
 
 
 class Leaving:
-    """Whether the client has closed the connection; then the task that works for it is cancelled.
+    """Whether a client has closed its connection; then the task that works for it is cancelled."""
 
-    Most replies are there sooner than anybody can leave, so it listens after ``SOON`` only.
-    """
+    __slots__ = ("_listening", "_receive", "_task", "closed", "gone")
 
     def __init__(self, task: asyncio.Task[Any], receive: Receive) -> None:
         self._task, self._receive = task, receive
-        self._timer = asyncio.get_running_loop().call_later(SOON, self._begin)
         self._listening: asyncio.Task[None] | None = None
-        self.gone = False
+        self.closed = self.gone = False
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def _listen(self) -> None:
@@ -273,9 +283,39 @@ class Leaving:
         self._task.cancel()
 
     def close(self) -> None:
-        self._timer.cancel()
+        self.closed = True
         if self._listening is not None:
             self._listening.cancel()
+
+
+class Leavings:
+    """All of them. Most replies are there sooner than anybody can leave, so it listens to a client
+    only once its exchange has taken ``SOON``, or twice as long: one timer serves all exchanges.
+    """
+
+    def __init__(self) -> None:
+        self._older: list[Leaving] = []
+        self._newer: list[Leaving] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def watch(self, task: asyncio.Task[Any], receive: Receive) -> Leaving:
+        leaving = Leaving(task, receive)
+        self._newer.append(leaving)
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._loop = loop
+            loop.call_later(SOON, self._begin, loop)
+        return leaving
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Listen to those who were there last time as well."""
+        for leaving in self._older:
+            if not leaving.closed:
+                leaving.begin()
+        self._older, self._newer = [each for each in self._newer if not each.closed], []
+        if self._older:
+            loop.call_later(SOON, self._begin, loop)
+        else:
+            self._loop = None
 
 
 def in_array(door: Door, query: dict[str, str]) -> Door:

@@ -153,6 +153,12 @@ class Carrying:
 
     def request(self, tree: Request, log: Ledger) -> Request:
         self._tree = tree
+        if any(message.role == "assistant" for message in tree.messages):
+            tree = self._with_turns(tree, log)
+        return tree if self._prepare is None else self._prepare(tree, log)
+
+    def _with_turns(self, tree: Request, log: Ledger) -> Request:
+        """A request with what belongs to its turns of the assistant."""
         keys = turn_keys(tree.messages)[0] if self.stored else {}
         messages = tuple(
             self._restored(message, keys.get(number, ()), log)
@@ -167,7 +173,7 @@ class Carrying:
             if self._client.name == self._upstream.name:
                 # Foreign blocks were enclosed: what holds of the API's own history does not of it.
                 tree = replace(tree, dialect="native")
-        return tree if self._prepare is None else self._prepare(tree, log)
+        return tree
 
     def _restored(self, message: Message, keys: tuple[str, ...], log: Ledger) -> Message:
         """A turn of the assistant with the reasoning that belongs to it."""

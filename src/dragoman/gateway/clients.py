@@ -8,6 +8,8 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,6 +18,9 @@ from .config import LOOPBACK, Client
 
 ANYONE = Client(operator=True)
 """Whoever asks where no keys are configured: somebody on this machine."""
+NOBODY = Client()
+"""Whoever asks before its key was looked at."""
+EVERY = ("*",)
 
 
 class Refused(Exception):
@@ -58,7 +63,7 @@ class Guests:
 
     def begin(self, name: str, client: Client, model: str) -> None:
         """One more request of a client; ``end`` must follow."""
-        if not any(fnmatchcase(model, pattern) for pattern in client.models):
+        if client.models != EVERY and not any(fnmatchcase(model, each) for each in client.models):
             raise Refused("permission", f"this key may not use the model {model!r}")
         if client.concurrency is not None and self._open.get(name, 0) >= client.concurrency:
             raise Refused("rate-limit", "too many requests at once", 1.0)
@@ -83,23 +88,51 @@ def digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
-def is_foreign(headers: Mapping[str, str]) -> bool:
+def is_foreign(headers: Mapping[str, str], hosts: tuple[str, ...] = ()) -> bool:
     """Whether a page asks that came from elsewhere. Browsers send such requests without asking
-    first, and open sockets to any host; programs name no origin.
+    first, and open sockets to any host; programs name no origin. A page whose own host name leads
+    to this machine (DNS rebinding) is of the same origin for a browser, so the name is looked at.
 
     >>> is_foreign({"origin": "https://elsewhere.example", "host": "127.0.0.1:8700"})
     True
     >>> is_foreign({"origin": "http://localhost:3000", "host": "127.0.0.1:8700"})
     False
+    >>> is_foreign({"host": "elsewhere.example:8700"})
+    True
     """
+    named = headers.get("host")
+    if named and not is_own(named, hosts):
+        return True
     origin = headers.get("origin")
     if not origin:
         return False
     scheme, _, host = origin.partition("://")
     if scheme not in ("http", "https", "null"):  # an application of this machine: vscode-webview
         return False
-    try:
-        name = urlsplit(origin).hostname or ""
-    except ValueError:
+    name = name_in(host)
+    return name not in LOOPBACK and name not in hosts and host != named
+
+
+@lru_cache(maxsize=256)
+def is_own(host: str, hosts: tuple[str, ...]) -> bool:
+    """Whether no page from elsewhere is reached by a name: an address, a name that nobody can
+    register, or one of the configuration.
+    """
+    name = name_in(host)
+    if name in hosts or "*" in hosts:
         return True
-    return name not in LOOPBACK and host != headers.get("host")
+    if name and ("." not in name or name.endswith((".localhost", ".internal"))):
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def name_in(host: str) -> str:
+    """The name in ``name:port``; an empty one where it makes no sense."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

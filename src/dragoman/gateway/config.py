@@ -148,6 +148,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: int = 8700
+    hosts: tuple[str, ...] = ()
+    """Names, beside those of this machine, by which it is reached where no client keys are
+    configured, and whose pages may ask; ``*``: any."""
     upstreams: Mapping[str, Upstream] = {}
     routes: Mapping[str, str | tuple[str, ...] | Route] = {}
     clients: Mapping[str, Client] = {}

@@ -18,15 +18,19 @@ dialects share a path, the first of ``FIRST`` has it; a dialect in front of the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
+from urllib.parse import quote
 
 from .. import dialects
 from ..core.endpoint import Endpoint
 from ..dialect import Dialect
 from . import ui
 
+SLASHED = re.compile(r"(.*/models/)(.*/[^/]*)(:[a-zA-Z]+)")
+"""A name with slashes (``local/qwen3``) in a path of Gemini's, whose SDKs do not quote them."""
 FIRST = (
     "anthropic-messages",
     "openai-responses",
@@ -56,13 +60,15 @@ class Door(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def find(path: str) -> Door | None:
-    """The door that a path leads to."""
+    """The door that a path leads to; what is quoted in it stays so."""
     if path.endswith(ui.PATH):
         return Door(ui.DOOR, ui.ROW)
     head, _, rest = path.removeprefix("/").partition("/")
     if rest and head in serving():
         return first(f"/{rest}", (head,))
-    return first(path, FIRST)
+    if (door := first(path, FIRST)) is None and (found := SLASHED.fullmatch(path)) is not None:
+        return first(found[1] + quote(found[2], safe="%") + found[3], FIRST)
+    return door
 
 
 def first(path: str, names: tuple[str, ...]) -> Door | None:

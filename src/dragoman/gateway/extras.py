@@ -205,6 +205,8 @@ async def listed(
     if not path.startswith(("/v1/models", "/v1beta/models", "/api/")):
         return None
     names = await names_of(gateway, client)
+    if method == "GET" and path.startswith("/v1/models") and is_google(headers):
+        path = path.replace("/v1/", "/v1beta/", 1)
     if method == "GET" and path == "/v1/models":
         anthropic = "anthropic-version" in headers
         return Reply(200, of_anthropic(names) if anthropic else of_openai(names))
@@ -295,9 +297,14 @@ def shown(name: str) -> Json:
     return {"details": model["details"], "model_info": info, "capabilities": can, "template": ""}
 
 
+def is_google(headers: Mapping[str, str]) -> bool:
+    """Whether Google's SDK asks: some of its versions use the same paths as OpenAI's."""
+    return "x-goog-api-key" in headers or "x-goog-api-client" in headers
+
+
 def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
     """Whose errors a client understands that asks for something else."""
-    if path.startswith("/v1beta") or path.endswith(":countTokens"):
+    if path.startswith("/v1beta") or path.endswith(":countTokens") or is_google(headers):
         return get("gemini")
     if path.startswith("/api/"):
         return get("ollama")

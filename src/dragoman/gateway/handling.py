@@ -33,7 +33,7 @@ from ..streams.framing import framer
 from ..streams.transcoder import Transcoder
 from . import config, continuing
 from .carrying import MARK, Carrying, turn_keys
-from .clients import Refused
+from .clients import NOBODY, Refused
 from .doors import Door
 from .observing import ObservedReply, observed_send, without_keys
 from .passing import Passing
@@ -72,6 +72,18 @@ peek = msgspec.json.Decoder(Peek).decode
 class Handling:
     """One request of a client."""
 
+    client = NOBODY
+    key: str | None = None
+    started = False
+    known: Store | None = None
+    """What a connection remembers of its own responses."""
+    _writes, _latest = 0, b""  # what was written of a stream
+    _exchanged: Exchange | None = None
+    _make: Callable[[], Exchange] | None = None
+    _shown: Mapping[str, str] = {}  # headers of the upstream's reply that the client reads
+    _told: dict[str, Json] | None = None  # a request with what was written before it
+    _carrying: Carrying | None = None
+
     def __init__(
         self, gateway: Gateway, door: Door, headers: Mapping[str, str], send: Send
     ) -> None:
@@ -82,18 +94,13 @@ class Handling:
         self._observer = gateway.observer
         if self._observer is not None:
             self._send = observed_send(self._observer, self.seen, send)
-        self.client = config.Client()
-        self.key: str | None = None
-        self.started = False
         self._array = Array() if door.array else None
-        self._writes, self._latest = 0, b""  # what was written of a stream
-        self.known: Store | None = None
-        """What a connection remembers of its own responses."""
-        self._exchanged: Exchange | None = None
-        self._make: Callable[[], Exchange] | None = None
-        self._shown: dict[str, str] = {}  # headers of the upstream's reply that the client reads
-        self._told: dict[str, Json] | None = None  # a request with what was written before it
-        self._carrying: Carrying | None = None
+
+    def close(self) -> None:
+        """Let go of what refers back to it, so that a document is gone when its exchange is."""
+        if self._exchanged is not None:
+            self._exchanged.close()
+        self._exchanged = self._make = self._carrying = None
 
     # -- the way there ----------------------------------------------------------------------
 
@@ -233,7 +240,7 @@ class Handling:
 
     def _log_contents(self, name: str, document: Json) -> None:
         if self.gateway.config.log_contents:
-            self.seen.contents[name] = document
+            self.seen.contents = {**self.seen.contents, name: document}
 
     def _spoken(self, upstream: Upstream) -> Dialect:
         """The client's dialect; a Chat client that wants reasoning gets ``reasoning_content``."""
@@ -395,14 +402,14 @@ class Handling:
             body = result.to_json()
         self._log_contents("replied", result.document)
         await self._keep_turn(result.document)
-        await self.send_bytes(result.status or 200, body, self._loss_headers(), JSON)
+        await self.send_bytes(result.status or 200, body, self._loss_headers())
 
     async def _pass(self, value: dict[str, Json], body: bytes, usage: Usage) -> None:
         """A response of the client's own dialect, as it is."""
         self.seen.input_tokens, self.seen.output_tokens = usage.input_total, usage.output_total
         self._log_contents("replied", value)
         await self._keep_turn(value)
-        await self.send_bytes(200, body, self._loss_headers(), JSON)
+        await self.send_bytes(200, body, self._loss_headers())
 
     def _renamed(self, body: bytes) -> bytes:
         """A reply of the same dialect with the model that the client asked for."""
@@ -429,17 +436,24 @@ class Handling:
         if same and self.seen.model != self.seen.upstream_model:
             if not upstream.settings.normalize:
                 renamer = Renamer(self.seen.upstream_model, self.seen.model)
+        feed, read, hide = flow.feed, incoming.read, upstream.secrets.hide_bytes
+        written = b""
         try:
-            while data and (same or not flow.ended):
-                written = flow.feed(upstream.secrets.hide_bytes(data))
-                await self._write(written if renamer is None else renamer.feed(written))
-                data = await incoming.read()
-            written = flow.close()
+            while data:
+                written = feed(hide(data))
+                if renamer is not None:
+                    written = renamer.feed(written)
+                if not same and flow.ended:
+                    break  # what ends the stream goes out with its last frames
+                await self._write(written)
+                written, data = b"", await read()
+            written += flow.close()
         except ProviderError as problem:
             kind: ErrorKind = "server" if problem.kind == "other" else problem.kind
             written = flow.fail(Failure(kind, upstream.secrets.hide(problem.message)))
-        await self._write(written if renamer is None else renamer.feed(written) + renamer.close())
-        await self._close_stream(flow)
+        if renamer is not None:
+            written = renamer.feed(written) + renamer.close()
+        await self._close_stream(flow, written)
 
     def _flow(self) -> Transcoder:
         limit = self.gateway.config.limits.response
@@ -459,14 +473,15 @@ class Handling:
         what = "the upstream sent a whole response where a stream was asked for"
         raise ProviderError(what, kind="server")
 
-    async def _close_stream(self, passed: Transcoder | Passing) -> None:
+    async def _close_stream(self, passed: Transcoder | Passing, last: bytes) -> None:
+        """The last bytes of a stream, after what is stored of it: the client may go on at once."""
         flow = passed.flow if isinstance(passed, Passing) else passed
         if flow is None:  # nobody had to read it
             assert isinstance(passed, Passing)
             if (usage := passed.usage()) is not None:
                 self.seen.input_tokens = usage.input_total
                 self.seen.output_tokens = usage.output_total
-            await self._end()
+            await self._end(last)
             return
         response = flow.response
         self._count(response)
@@ -477,8 +492,8 @@ class Handling:
             self._log_contents("replied", flow.document)
             await self._keep_turn(flow.document)
         if self.dialect.takes_comments and self.seen.losses:
-            await self._write(f": {LOSSES}: {self._loss_words()}\n\n".encode())
-        await self._end()
+            last += f": {LOSSES}: {self._loss_words()}\n\n".encode()
+        await self._end(last)
 
     def _count(self, tree: Any) -> None:
         usage = tree.usage if isinstance(tree, Response) else None
@@ -508,12 +523,7 @@ class Handling:
     async def _write(self, data: bytes, *, between: bool = False) -> None:
         """Bytes of a stream; ``between``: of none of its frames."""
         if not self.started:
-            self.started = True
-            headers = dict(self.dialect.stream_headers) | {"cache-control": "no-cache"}
-            if self._array is not None:
-                headers["content-type"] = JSON
-            self.seen.first = time.monotonic()
-            await self._start(200, headers | self._shown | self._loss_headers())
+            await self._start_stream()
         if self._array is not None:
             data = b"\n" if between else self._array.feed(data)
         if data:
@@ -534,16 +544,27 @@ class Handling:
         converted = self._exchanged is not None and self._exchanged.is_converted
         return data.endswith(b"\n") if framing == "ndjson" else converted
 
-    async def _end(self) -> None:
-        """The end of a stream."""
-        data = b"" if self._array is None else self._array.close()
+    async def _start_stream(self) -> None:
+        self.started = True
+        headers = {**self.dialect.stream_headers, "cache-control": "no-cache"}
+        if self._array is not None:
+            headers["content-type"] = JSON
+        self.seen.first = time.monotonic()
+        await self._start(200, [], headers | self._loss_headers())
+
+    async def _end(self, data: bytes) -> None:
+        """The last bytes of a stream, and its end."""
+        if not self.started:
+            await self._start_stream()
+        if self._array is not None:
+            data = self._array.feed(data) + self._array.close()
+        self.seen.sent += len(data)
+        self._writes += 1
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
 
     async def _end_stream(self, failure: Failure) -> None:
         """An error after the stream began: in the form that it has inside of one."""
-        flow = self._exchange.transcoder()
-        await self._write(flow.fail(failure))
-        await self._end()
+        await self._end(self._exchange.transcoder().fail(failure))
 
     async def fail(self, problem: ProviderError) -> None:
         """The upstream gave no reply."""
@@ -565,6 +586,8 @@ class Handling:
         """An error in the client's dialect."""
         self.seen.error = self.seen.error or f"{kind}: {message[:200]}"
         document = error_document(self.dialect, kind, message)
+        if status is not None:
+            document = with_status(document, status)
         headers = {} if wait is None else {"retry-after": f"{max(wait, 1):.0f}"}
         code = status or status_of(kind, self.dialect.statuses)
         await self.send_json(code, document, headers)
@@ -573,27 +596,31 @@ class Handling:
         self, status: int, document: Json, headers: Mapping[str, str] | None = None
     ) -> None:
         more = {**self._loss_headers(), **(headers or {})}
-        await self.send_bytes(status, encode(document), more, JSON)
+        await self.send_bytes(status, encode(document), more)
 
-    async def send_bytes(
-        self, status: int, body: bytes, headers: Mapping[str, str], kind: str
-    ) -> None:
+    async def send_bytes(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        """A whole reply, which is JSON."""
         if self.started:
             return
         self.started = True
         self.seen.sent += len(body)
-        length = {"content-type": kind, "content-length": str(len(body))}
-        await self._start(status, {**length, **self._shown, **headers})
+        length = str(len(body)).encode()
+        listed = [(b"content-type", b"application/json"), (b"content-length", length)]
+        await self._start(status, listed, headers)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def _start(self, status: int, headers: Mapping[str, str]) -> None:
+    async def _start(
+        self, status: int, listed: list[tuple[bytes, bytes]], headers: Mapping[str, str]
+    ) -> None:
         self.seen.status = status
-        listed = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
+        if self._shown:
+            headers = {**self._shown, **headers}
+        if headers:
+            listed += [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": listed})
 
     def _loss_words(self) -> str:
-        codes = self.seen.codes()
-        return f"{sum(codes.values())}; " + ", ".join(codes)
+        return f"{len(self.seen.losses)}; " + ", ".join(self.seen.codes())
 
     def _loss_headers(self) -> dict[str, str]:
         if not self.seen.losses:
@@ -693,6 +720,14 @@ def is_document(data: bytes, dialect: Dialect) -> bool:
     framing = dialect.framings or dialect.framing
     starts = (b"<",) if framing in ("ndjson", "either", "array") else (b"{", b"[", b"<")
     return data.lstrip().startswith(starts)
+
+
+def with_status(document: Json, status: int) -> Json:
+    """An error whose dialect repeats the status in it (Gemini), with that of its reply."""
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return {**document, "error": {**error, "code": status}}
+    return document
 
 
 def error_document(dialect: Dialect, kind: ErrorKind, message: str) -> Json:

@@ -32,11 +32,26 @@ END = b"}\n\n"
 Make = Callable[[], Transcoder]
 
 
+class Addition(NamedTuple):
+    """A frame that adds to a text."""
+
+    start: bytes
+    next: bytes
+    """the end of one frame and the beginning of the next"""
+    lines: int
+    """how many a frame has"""
+
+
+def adding(*starts: bytes) -> tuple[Addition, ...]:
+    """The additions that begin so."""
+    return tuple(Addition(each, END + each, (END + each).count(b"\n")) for each in starts)
+
+
 class Kind(NamedTuple):
     """The frames of a dialect's streams."""
 
-    additions: tuple[bytes, ...]
-    """what frames begin with that add to a text"""
+    additions: tuple[Addition, ...]
+    """frames that add to a text"""
     frames: re.Pattern[bytes]
     """whole frames of known kinds"""
     end: re.Pattern[bytes]
@@ -62,7 +77,7 @@ COMMENTS = rb"(?::[^\r\n]*\n\n)*"
 NAMED = rb'(?:event: (%b)\ndata: \{"type": ?"\1"[^\r\n]*\}\n\n|:[^\r\n]*\n\n)+'
 KINDS = {
     "anthropic-messages": Kind(
-        events("content_block_delta"),
+        adding(*events("content_block_delta")),
         re.compile(NAMED % rb"message_start|content_block_\w+|message_delta|message_stop|ping"),
         re.compile(
             rb'event: message_delta\ndata: [^\n]*"stop_reason": ?"[^\n]*\n\n'
@@ -70,10 +85,12 @@ KINDS = {
         ),
     ),
     "openai-responses": Kind(
-        events(
-            "response.output_text.delta",
-            "response.reasoning_summary_text.delta",
-            "response.function_call_arguments.delta",
+        adding(
+            *events(
+                "response.output_text.delta",
+                "response.reasoning_summary_text.delta",
+                "response.function_call_arguments.delta",
+            )
         ),
         re.compile(NAMED % rb"response\.(?!failed)[a-z_.]+"),
         re.compile(
@@ -84,7 +101,7 @@ KINDS = {
         repeats=True,
     ),
     "openai-chat": Kind(
-        (b"data: {",),
+        adding(b"data: {"),
         re.compile(rb"(?:data: (?:\{[^\r\n]*\}|\[DONE\])\n\n|:[^\r\n]*\n\n)+"),
         re.compile(
             rb'"finish_reason": ?"[^\n]*\}\n\n(?:data: \{[^\n]*\}\n\n)*data: \[DONE\]\n\n'
@@ -179,16 +196,27 @@ class Passing:
 
 def additions(data: bytes, kind: Kind) -> int:
     """How many frames add to a text in a piece of a stream that is made of such frames; else 0."""
-    if not data.endswith(END) or any(odd in data for odd in kind.not_in):
+    if not data.endswith(END):
         return 0
-    for start in kind.additions:
-        if data.startswith(start):
-            count = data.count(b"\n\n")
-            if data.count(END + start) != count - 1:
-                return 0
-            plain = not kind.each or any(data.count(each) == count for each in kind.each)
-            return count if plain else 0
-    return 0
+    for addition in kind.additions:
+        if data.startswith(addition.start):
+            break
+    else:
+        return 0
+    for odd in kind.not_in:
+        if odd in data:
+            return 0
+    count = 1
+    if (found := data.count(b"\n")) != addition.lines:
+        # A frame ends as the last one does and the next one begins as the first one did, so often
+        # that no line is left.
+        count += data.count(addition.next)
+        if found != count * addition.lines:
+            return 0
+    for each in kind.each:
+        if data.count(each) == count:
+            return count
+    return 0 if kind.each else count
 
 
 def counted(line: bytes) -> dict[str, Json]:

@@ -208,9 +208,14 @@ class Server:
     def shown(self, headers: Mapping[str, str], client: Dialect) -> dict[str, str]:
         if not self._shows or client.name != self.dialect.name:
             return {}
-        found = {k.lower(): v for k, v in headers.items() if k.lower().startswith(self._shows)}
-        plain = [(k, v) for k, v in found.items() if v.isascii() and v.isprintable()]
-        return {k: self.secrets.hide(v[:LONGEST]) for k, v in plain[:MOST]}
+        found = {
+            name: self.secrets.hide(value[:LONGEST])
+            for key, value in headers.items()
+            if (name := key.lower()).startswith(self._shows)
+            and value.isascii()
+            and value.isprintable()
+        }
+        return found if len(found) <= MOST else dict(list(found.items())[:MOST])
 
     async def close(self) -> None:
         await self._client.close()

@@ -50,33 +50,28 @@ def usage_of(value: dict[str, Json], dialect: Dialect) -> Usage | None:
 class Seen:
     """What is known of one exchange when it ends."""
 
-    __slots__ = (
-        "began", "client", "contents", "dialect", "error", "first", "input_tokens", "losses",
-        "model", "output_tokens", "received", "sent", "status", "stream", "upstream",
-        "upstream_model",
-    )  # fmt: skip
+    client = dialect = model = upstream = upstream_model = error = ""
+    status = 0
+    stream = False
+    first: float | None = None
+    received = sent = input_tokens = output_tokens = 0
+    contents: Mapping[str, Any] = {}
+    """Documents, only where the operator wants them logged."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.client = self.dialect = self.model = self.upstream = self.upstream_model = ""
-        self.error = ""
-        self.status = 0
-        self.stream = False
-        self.first: float | None = None
-        self.received = self.sent = 0
-        self.input_tokens = self.output_tokens = 0
         self.losses: list[Loss] = []
-        self.contents: dict[str, Any] = {}
-        """Documents, only where the operator wants them logged."""
 
     def note(self, losses: Iterable[Loss]) -> None:
         self.losses += (loss for loss in losses if loss.what not in MEANINGLESS)
 
     def codes(self) -> dict[str, int]:
         """Losses by kind and code."""
-        if not self.losses:
-            return {}
-        return dict(Counter(f"{loss.kind} {loss.what}" for loss in self.losses))
+        found: dict[str, int] = {}
+        for loss in self.losses:
+            code = f"{loss.kind} {loss.what}"
+            found[code] = found.get(code, 0) + 1
+        return found
 
     def line(self) -> dict[str, Any]:
         now = time.monotonic()
@@ -157,7 +152,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._open = 0
-        self._requests: Counter[tuple[str, str, str]] = Counter()
+        self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: dict[tuple[str, str], Times] = {}
         self._tokens: Counter[tuple[str, str]] = Counter()
         self._losses: Counter[tuple[str, str]] = Counter()
@@ -168,7 +163,7 @@ class Metrics:
     def ended(self, seen: Seen) -> None:
         self._open -= 1
         dialect, upstream = seen.dialect, seen.upstream
-        self._requests[dialect, upstream, str(seen.status)] += 1
+        self._requests[dialect, upstream, seen.status] += 1
         if (times := self._seconds.get((dialect, upstream))) is None:
             times = self._seconds[dialect, upstream] = Times()
         times.add(time.monotonic() - seen.began)
@@ -200,7 +195,7 @@ class Metrics:
         for name, told, labels, counts in counters:
             counter = core.CounterMetricFamily(f"dragoman_{name}", told, labels=labels)
             for values, count in counts.items():
-                counter.add_metric(values, count)
+                counter.add_metric([str(value) for value in values], count)
             yield counter
         labels = ("dialect", "upstream")
         seconds = core.HistogramMetricFamily("dragoman_seconds", "Time of exchanges", labels=labels)

@@ -42,6 +42,8 @@ LINGER = 0.1
 """How many seconds the end of a body is waited for after the end of the reply."""
 NO_RETRIES = Retries(0)
 AGENT = "dragoman"
+FAILED = (aiohttp.ClientError, OSError)
+"""What goes wrong with a request; that it took too long is an ``OSError`` as well."""
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -167,42 +169,35 @@ class Client:
         headers = message.headers
         if message.sign is not None:  # anew each time: a signature has its time
             headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
+        # aiohttp's errors hold the request, and the request holds the key. So ours are raised
+        # outside of the handlers, where nothing is chained to them.
         try:
-            return await self.typed(self._send(message, headers, limits))
-        except ConnectionFailed as problem:
-            return problem
-
-    async def typed(self, work: Coroutine[Any, Any, T], *, begun: bool = False) -> T:
-        """What aiohttp does, with our errors for its own; ``begun``: with its reply, that is."""
-        # Its errors hold the request, and the request holds the key. So ours are raised outside
-        # of the handlers, where nothing is chained to them.
-        failure: ProviderError
-        limits = f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
-        try:
-            return await work
-        except aiohttp.ConnectionTimeoutError:
-            failure = TimedOut(f"no connection in time ({limits})")
-        except TimeoutError:
-            what = "no further data" if begun else "no response"
-            failure = TimedOut(f"{what} in time ({limits})")
-        except (aiohttp.ClientError, OSError) as problem:
-            failure = broken(problem, begun)
+            # Interim responses (1xx) are no silence: without this they could come for ever.
+            with within(self.timeout):
+                return await self._open().request(
+                    message.method,
+                    URL(message.url, encoded=True),
+                    data=message.body or None,
+                    headers=headers,
+                    allow_redirects=False,
+                    proxy=self._proxy_for(message.url),
+                    timeout=limits,
+                )
+        except FAILED as problem:
+            failure = self.error(problem, begun=False)
+        if isinstance(failure, ConnectionFailed):
+            return failure
         raise failure
 
-    async def _send(
-        self, message: Message, headers: Headers, limits: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
-        # Interim responses (1xx) are no silence: without this a server could send them for ever.
-        with within(self.timeout):
-            return await self._open().request(
-                message.method,
-                URL(message.url, encoded=True),
-                data=message.body or None,
-                headers=headers,
-                allow_redirects=False,
-                proxy=self._proxy_for(message.url),
-                timeout=limits,
-            )
+    def error(self, problem: Exception, *, begun: bool) -> ProviderError:
+        """Our error for one of aiohttp's; ``begun``: with its reply, that is."""
+        limits = f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
+        if isinstance(problem, aiohttp.ConnectionTimeoutError):
+            return TimedOut(f"no connection in time ({limits})")
+        if isinstance(problem, TimeoutError):
+            what = "no further data" if begun else "no response"
+            return TimedOut(f"{what} in time ({limits})")
+        return broken(problem, begun)
 
     def _proxy_for(self, url: str) -> str | None:
         """The proxy for an address; the environment is looked through once for each host."""
@@ -213,13 +208,6 @@ class Client:
             if len(self._proxies) >= 100:
                 self._proxies.clear()
             return self._proxies.setdefault(start, proxy_for(url))
-
-    async def read(self, response: aiohttp.ClientResponse, body: bytearray) -> None:
-        """Add what is still to come of a response to what was read of it."""
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > self.limit:
-                raise BadReply(f"the response is longer than {self.limit} bytes")
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -264,33 +252,48 @@ class Incoming:
 
     async def read(self) -> bytes:
         """The next bytes, as soon as there are any; none where the reply ends."""
-        client = self._client
-        return await client.until(self._deadline, lambda: client.typed(self._read(), begun=True))
+        if self._deadline is None:
+            return await self._read()
+        return await self._client.until(self._deadline, self._read)
 
     async def _read(self) -> bytes:
         content = self._response.content
         try:
             return await content.readany()
-        except (aiohttp.ClientError, OSError):
+        except FAILED as problem:
             # What came before the line broke is still to be heard. aiohttp has no public word
             # for it; the next time it raises again.
-            if left := content._read_nowait(-1):
-                return left
-            raise
+            failure, left = self._client.error(problem, begun=True), content._read_nowait(-1)
+        if left:
+            return left
+        raise failure
 
     async def rest(self, begun: bytes = b"") -> bytes:
         """All of it at once, after what was read already; of an error, as much as came."""
-        client, body = self._client, bytearray(begun)
-
-        def work() -> Coroutine[Any, Any, None]:
-            return client.typed(client.read(self._response, body), begun=True)
-
+        parts = [begun]
         try:
-            await client.until(self._deadline, work)
+            if self._deadline is None:
+                await self._rest(parts)
+            else:
+                await self._client.until(self._deadline, lambda: self._rest(parts))
         except ProviderError:
             if self.status < 400:  # else the status says more than how its body ended
                 raise
-        return bytes(body)
+        return b"".join(parts)
+
+    async def _rest(self, parts: list[bytes]) -> None:
+        """Add what is still to come to what was read."""
+        client, content, size = self._client, self._response.content, len(parts[0])
+        try:
+            while part := await content.readany():
+                parts.append(part)
+                size += len(part)
+                if size > client.limit:
+                    raise BadReply(f"the response is longer than {client.limit} bytes")
+            return
+        except FAILED as problem:
+            failure = client.error(problem, begun=True)
+        raise failure
 
     async def finish(self) -> None:
         """The reply is complete. Where its body ends as well, the connection is used again."""

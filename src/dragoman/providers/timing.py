@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
+from collections.abc import Coroutine, Generator
+from types import TracebackType, coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class within:
@@ -50,3 +54,29 @@ class within:
         if self._late and self._task is not None and self._task.uncancel() <= self._cancelling:
             if kind is not None and issubclass(kind, asyncio.CancelledError):
                 raise TimeoutError from problem
+
+
+@coroutine
+def promptly(work: Coroutine[Any, Any, T], seconds: float) -> Generator[Any, None, T]:
+    """What some work gives; ``TimeoutError`` if it must wait, and that takes longer.
+
+    What need not wait costs no timer.
+    """
+    value: T
+    try:
+        waits = work.send(None)
+    except StopIteration as done:
+        value = done.value
+        return value
+    with within(seconds):
+        try:
+            while True:
+                try:
+                    yield waits
+                except BaseException as problem:
+                    waits = work.throw(problem)
+                else:
+                    waits = work.send(None)
+        except StopIteration as done:
+            value = done.value
+            return value

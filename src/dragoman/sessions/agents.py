@@ -98,7 +98,22 @@ def home(env: Mapping[str, str], variable: str, folder: str) -> Path:
 
 
 def within(project: str, command: str) -> str:
-    return f"cd {shlex.quote(project)} && {command}"
+    return f"cd {quoted(project)} && {command}"
+
+
+def quoted(path: str) -> str:
+    """A path as a word of the shell; what would do something to a terminal is written as a code."""
+    if path.isprintable():
+        return shlex.quote(path)
+    return "$'" + "".join(map(_escaped, path)) + "'"
+
+
+def _escaped(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(letter))
 
 
 class ClaudeCode(Agent):

@@ -9,7 +9,6 @@ rows, and SQLite reads it as the agent does.
 from __future__ import annotations
 
 import os
-import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -22,11 +21,15 @@ from urllib.parse import quote
 from ..core.reading import UNREADABLE, decode, encode
 from ..errors import Malformed
 from ..model import Json
-from .agents import Agent, Session, is_context, spoken, text, within
+from .agents import Agent, Session, is_context, quoted, spoken, text, within
 
 Row = dict[str, Any]
 BYTES = "octet_length" if sqlite3.sqlite_version_info >= (3, 43) else "length"
 """How long a text is; the first of the two does not read it."""
+
+
+UNUSABLE = (sqlite3.Error, UnicodeError)
+"""What sqlite3 raises for a damaged database; its own messages may be no UTF-8 there."""
 
 
 class Stored(Agent):
@@ -44,13 +47,14 @@ class Stored(Agent):
 
     def sessions(self, env: Mapping[str, str]) -> Iterator[Session]:
         path = self.database(env)
-        if not path.exists():
+        if not path.is_file():
             return
         try:
             with closing(opened(path)) as db:
+                db.text_factory = lambda text: text.decode(errors="replace")
                 for row in db.execute(self.listing):
                     yield self.session(path, dict(row))
-        except sqlite3.Error:  # no such table, or no database: nothing that we know
+        except UNUSABLE:  # no such table, or no database: nothing that we know
             return
 
     def session(self, path: Path, row: Row) -> Session:
@@ -80,7 +84,7 @@ class Stored(Agent):
         try:
             with closing(opened(session.path)) as db:
                 return encode(self.exported(db, session.id))
-        except sqlite3.Error as problem:
+        except UNUSABLE as problem:
             raise Malformed(f"{session.path} cannot be read: {problem}") from None
 
     def exported(self, db: sqlite3.Connection, id: str) -> Json:
@@ -109,6 +113,14 @@ def opened(path: Path) -> sqlite3.Connection:
 
 def rows(db: sqlite3.Connection, query: str, id: str) -> list[Row]:
     return [dict(row) for row in db.execute(query, (id,))]
+
+
+def object_in(value: Any, at: str) -> dict[str, Json]:
+    """A column with an object of JSON."""
+    found = said_in(value, at)
+    if not isinstance(found, dict):
+        raise Malformed(f"{at} is not an object")
+    return found
 
 
 def said_in(value: Any, at: str) -> Json:
@@ -186,7 +198,7 @@ class Goose(Stored):
     def resume(self, id: str, project: str, path: Path) -> str:
         # It gives an imported session an id of its own; the newest one is resumed.
         return within(
-            project, f"goose session import {shlex.quote(str(path))} && goose session --resume"
+            project, f"goose session import {quoted(str(path))} && goose session --resume"
         )
 
 
@@ -223,12 +235,12 @@ class Opencode(Stored):
         query = "select * from part where session_id = ? order by message_id, id"
         for row in rows(db, query, id):
             ids = {"id": row["id"], "sessionID": id, "messageID": row["message_id"]}
-            part = said_in(row["data"], f"the part {row['id']}")
+            part = object_in(row["data"], f"the part {row['id']}")
             parts.setdefault(row["message_id"], []).append({**part, **ids})
         query = "select * from message where session_id = ? order by time_created, id"
         messages = [
             {
-                "info": {**said_in(row["data"], f"the message {row['id']}"), "id": row["id"],
+                "info": {**object_in(row["data"], f"the message {row['id']}"), "id": row["id"],
                          "sessionID": id},
                 "parts": parts.get(row["id"], []),
             }
@@ -269,9 +281,7 @@ class Opencode(Stored):
         return {**message, "info": info, "parts": parts}
 
     def resume(self, id: str, project: str, path: Path) -> str:
-        return within(
-            project, f"opencode import {shlex.quote(str(path))} && opencode --session {id}"
-        )
+        return within(project, f"opencode import {quoted(str(path))} && opencode --session {id}")
 
 
 def renewed(id: Json, session: str) -> Json:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO
 
 from ..core.reading import UNREADABLE, decode
 from ..errors import MissingExtra, Unsupported
@@ -14,7 +16,7 @@ from ..model import Json
 from .agents import Agent, Session
 from .databases import Stored
 from .known import AGENTS, agent_of
-from .packed import unpacked
+from .packed import damaged, unpacked
 
 HEAD = 16 * 1024
 """How much of a file is read at once, of its beginning and of its end."""
@@ -62,6 +64,8 @@ def described(agent: Agent, path: Path) -> Session | None:
     """What the beginning of a file tells; None: it is gone, or cannot be read."""
     try:
         status = path.stat()
+        if not S_ISREG(status.st_mode):  # a pipe would be waited for
+            return None
         project, words, version = agent.describe(first_lines(path))
         project = project or agent.project_of(path)
         id = agent.id_of(path)
@@ -93,11 +97,19 @@ def first_lines(path: Path) -> Iterator[dict[str, Json]]:
     with path.open("rb") as packed:
         file = unpacked(packed) if path.suffix == ".zst" else packed
         read, data = 0, b""
-        while read < MOST and (more := file.read(HEAD)):
+        while read < MOST and (more := _more(file)):
             read += len(more)
             *whole, data = (data + more).split(b"\n")
             yield from _objects(whole)
         yield from _objects([data])
+
+
+def _more(file: BinaryIO) -> bytes:
+    """More of a file; nothing, if it is damaged from here on: who reads it will be told."""
+    try:
+        return file.read(HEAD)
+    except damaged():
+        return b""
 
 
 def _objects(lines: list[bytes]) -> Iterator[dict[str, Json]]:

@@ -16,7 +16,7 @@ from ..ledger import Loss
 from .agents import Session
 from .databases import Stored
 from .known import agent_of
-from .packed import unpacked
+from .packed import damaged, unpacked
 
 LIMIT = 1024 * 1024 * 1024
 """How many bytes a session may have."""
@@ -101,7 +101,10 @@ def data_of(session: Session) -> bytes:
         return agent.load(session)
     with session.path.open("rb") as file:
         source = unpacked(file) if session.path.suffix == ".zst" else file
-        data = source.read(LIMIT + 1)
+        try:
+            data = source.read(LIMIT + 1)
+        except damaged() as problem:
+            raise Malformed(f"{session.path} is damaged: {problem}") from None
     if len(data) > LIMIT:
         raise Malformed(f"a session of more than {LIMIT:,} bytes")
     return data

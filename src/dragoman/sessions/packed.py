@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -30,6 +31,12 @@ def unpacked(file: BinaryIO) -> BinaryIO:
         raise MissingExtra("zstd", "zstd") from None
     unpacked = Unpacked(file, zstandard.ZstdDecompressor().decompressobj)
     return cast(BinaryIO, io.BufferedReader(unpacked, CHUNK))
+
+
+def damaged() -> tuple[type[Exception], ...]:
+    """What reading a packed file raises when its bytes make no sense; only what is loaded can."""
+    loaded = (sys.modules.get(name) for name in ("zstandard", "compression.zstd"))
+    return (EOFError, *(module.ZstdError for module in loaded if module is not None))
 
 
 class Unpacked(io.RawIOBase):

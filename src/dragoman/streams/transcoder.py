@@ -143,10 +143,7 @@ class Transcoder:
                 self._take_bytes(data, out)
             except Malformed as problem:
                 self.refuse(problem, out)
-        if not self.same:
-            return b"".join(out)
-        passed = self._passed(data)
-        return b"".join((passed, *out)) if any(out) else passed
+        return self._passed(data) if self.same else b"".join(out)
 
     def skip(self, frames: int) -> None:
         """So many frames have passed that nobody read: what comes is numbered after them."""
@@ -267,7 +264,9 @@ class Transcoder:
         if self._refused and start > self.limit:
             return b""  # a frame without an end
         tail += data
-        end = self.frames.whole(tail, start)
+        # After a regular end nothing is written any more that must not stand inside a frame.
+        freed = self.ended and not self._refused and start > self.limit
+        end = len(tail) if freed else self.frames.whole(tail, start)
         whole = bytes(tail[:end])
         del tail[:end]
         return whole

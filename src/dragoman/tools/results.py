@@ -299,6 +299,9 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
     if result.name is not None:
         why = "a result that is written as a user message does not name its tool"
         log.dropped("tool_result.name", result.at, why)
+    if result.namespace is not None:
+        why = "a result that is written as a user message does not name the namespace of its tool"
+        log.dropped("tool.namespace", result.at, why)
     what = "error" if result.is_error else "result"
     mark = Text(ORPHAN.format(what=what, call=call_of(result)), at=result.at)
     return replace(message, role="user", content=(mark, *result.content), extras=None)

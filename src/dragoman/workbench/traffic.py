@@ -27,6 +27,7 @@ from ..gateway.handling import Handling
 from ..gateway.watching import Seen
 from ..ledger import Loss
 from ..model import Json
+from ..providers.secrets import MASK
 from ..streams.transcoder import collect
 from ..views.links import Link, links, places
 from .converting import located, pretty, value_of
@@ -360,8 +361,8 @@ def opened(traffic: Traffic, found: Exchange) -> dict[str, Json]:
     out["request"] = pair(request, upstream, losses[: found.requested])
     out["answer"] = pair(reply, replied, losses[found.requested :])
     out["pieces"] = {
-        "in": [] if asked is None else timed(asked.pieces),
-        "out": timed(contents.sent),
+        "in": [] if asked is None else timed(asked.pieces, reply),
+        "out": timed(contents.sent, replied),
     }
     return out
 
@@ -377,13 +378,16 @@ class Document:
     ) -> None:
         self.title, self.dialect, self.facet = title, dialect, facet
         self.data = hide(data)
+        self.masked = self.data != data
+        """Whether a key stands in it that no piece had whole."""
         self._hide = hide
         self.stream = False
         self.tree: Any = None
         self.value: Json = None
         if dialect is not None and data:
             self._read(dialect)
-        self.text = pretty(self.data) if self.value is not None else data.decode("utf-8", "replace")
+        readable = self.value is not None
+        self.text = pretty(self.data) if readable else self.data.decode("utf-8", "replace")
 
     def _read(self, dialect: str) -> None:
         speaker = dialects.get(dialect)
@@ -392,7 +396,9 @@ class Document:
         except DragomanError:
             try:
                 # A key may have come in pieces, which nobody could know as one.
-                self.data = self._hide(collect(self.data, dialect).to_json())
+                whole = collect(self.data, dialect).to_json()
+                self.data = self._hide(whole)
+                self.masked = self.masked or self.data != whole
                 self.value, self.stream = value_of(self.data, speaker), True
             except DragomanError:
                 return
@@ -432,9 +438,16 @@ def pair(one: Document | None, other: Document | None, losses: list[Loss]) -> di
     }
 
 
-def timed(found: list[tuple[float, bytes]]) -> list[Json]:
-    """Pieces of a stream, each with its milliseconds."""
+def timed(found: list[tuple[float, bytes]], whole: Document | None) -> list[Json]:
+    """Pieces of a stream, each with its milliseconds; their texts are not shown where a key is in
+    several of them.
+    """
+    masked = whole is not None and whole.masked
     return [
-        [round(at * 1000, 1), len(data), data[:PIECE].decode("utf-8", "replace")]
+        [
+            round(at * 1000, 1),
+            len(data),
+            MASK if masked else data[:PIECE].decode("utf-8", "replace"),
+        ]
         for at, data in found[:FRAMES]
     ]

@@ -67,7 +67,7 @@ from . import (
     tools,
     training,
 )
-from .messages import Messages, plain_texts
+from .messages import Messages, is_usual, plain_texts
 from .opening import Opening
 from .roles import omit
 from .tools import SEARCH, Tools
@@ -75,24 +75,32 @@ from .tools import SEARCH, Tools
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower", "omit", "plain_texts", "spell"]
+__all__ = ["SEARCH", "Opening", "is_usual", "lower", "omit", "plain_texts", "spell"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
-        can, params = to.can, tree.params
-        if can.caching is not ALL_MARKS and (tree.tools or params.cache is not None):
+        can, params, listed, writes = to.can, tree.params, tree.tools, to.writes
+        fit = not listed or (writes is not None and writes.fit is listed)  # nothing to lower
+        if can.caching is not ALL_MARKS and not (fit and params.cache is None):
             tree = caching.request(tree, to, log)
         if params.thinking is not None:
             tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
-        special = tree.tools and tools.are_special(tree.tools, can)
-        passed = None if to.writes is None else to.writes.fitting
-        plain = log.plain is tree.messages
-        if special or not (plain or messages.fit(tree.messages, can, "history", passed)):
-            tree = _request(tree, Messages(to, log, "history", tree.model), bool(special))
+        special = not fit and tree.tools and tools.are_special(tree.tools, can)
+        if writes is not None and not special and tree.tools is listed:
+            writes.fit = listed
+        passed = None if writes is None else writes.fitting
+        odd: int | None = -1
+        if not special:
+            usual = tree.messages is log.usual
+            odd = None if usual else messages.unfit(tree.messages, can, "history", passed)
+        if odd is not None:
+            lowering = Messages(to, log, "history", tree.model)
+            lowering.odd = odd
+            tree = _request(tree, lowering, bool(special))
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":

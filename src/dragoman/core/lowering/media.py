@@ -207,11 +207,15 @@ def _taken(block: Media, form: Form, lowering: Messages) -> Source:
 def _joined(blocks: Sequence[Block], lowering: Messages) -> str:
     """The texts of a document as one; what is no text is lost."""
     texts: list[str] = []
+    why = f"a document is text alone in {lowering.to.name}"
     for part in blocks:
         if isinstance(part, Text):
             texts.append(part.text)
+            for cite in part.citations:
+                lowering.log.dropped("text.citations", cite.at, why)
+            if part.cache is not None:
+                lowering.log.dropped("cache", part.cache.at, why)
         else:
-            why = f"a document is text alone in {lowering.to.name}"
             lowering.log.dropped("media", part.at, why)
         lowering.to.lose(part.extras, part.at, lowering.log)
     return "\n\n".join(texts)

@@ -25,6 +25,7 @@ from ...model import (
 )
 from ...tools.tool_errors import MARK
 from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, FLAGGED, Capabilities, Place
+from ..lazy import Lazy
 from ..models import UNKNOWN, Facts
 from ..resuming import Scan
 from . import caching, citations, media, order, reasoning, results, roles, texts
@@ -42,19 +43,23 @@ def fit(
     messages: Sequence[Message], can: Capabilities, place: Place, scan: Scan | None = None
 ) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
+    return unfit(messages, can, place, scan) is None
+
+
+def unfit(
+    messages: Sequence[Message], can: Capabilities, place: Place, scan: Scan | None = None
+) -> int | None:
+    """The first message of all that has something to lower, if there is one."""
     start, stop = (0, -1) if scan is None else scan.begin(messages)
-    unfit = first_unfit(messages, plan_of(can, place), start)
-    if scan is not None and stop > 0 and (unfit is None or unfit >= stop):
+    found = first_unfit(messages, plan_of(can, place), start)
+    if scan is not None and stop > 0 and (found is None or found >= stop):
         scan.note(stop, messages)
-    return unfit is None
+    return found
 
 
-AFTER = {
-    "": ("system", "user"),
-    "system": ("user",),
-    "user": ("assistant",),
-    "assistant": ("user",),
-}
+FIRST = ("system", "user")
+NEXT = {"system": ("user",), "user": ("assistant",), "assistant": ("user",)}
+"""Who speaks after whom, where they take turns."""
 
 
 def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str]] | None:
@@ -64,23 +69,84 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str
     be written everywhere: there is nothing to pair, to lower or to put in order.
     """
     out: list[tuple[str, str]] = []
-    before = ""
+    expected: tuple[str, ...] = FIRST
+    add = out.append
     for message in messages:
         role, content = message.role, message.content
-        if len(content) != 1 or role not in AFTER[before]:
+        if role not in expected or len(content) != 1 or content[0].__class__ is not Text:
             return None
-        text = content[0]
-        if text.__class__ is not Text or text.cache is not None or text.citations:
+        text: Text = content[0]
+        words = text.text
+        if not words or words.isspace() or text.cache is not None or text.citations:
             return None
-        if not (words := text.text) or words.isspace() or message.name is not None:
+        if message.name is not None:
             return None
-        if (extras := text.extras) is not None and not to.is_mute(extras):
+        if text.extras is not None and not to.is_mute(text.extras):
             return None
-        if (extras := message.extras) is not None and not to.is_mute(extras):
+        if message.extras is not None and not to.is_mute(message.extras):
             return None
-        out.append((role, words))
-        before = role
+        add((role, words))
+        expected = NEXT[role]
     return out or None
+
+
+RESULTS = ("tool",)
+MODEL = ("assistant",)
+
+
+def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
+    """Whether a conversation is as agents send it, and as everybody who has tools takes it.
+
+    Texts, calls of functions and their results, with nothing to them; the user and the model by
+    turns, and the results of all calls in their order. There is nothing to pair, to lower or to
+    put in order, and one look at each block tells.
+    """
+    if not plan_of(to.can, "history").usual:
+        return False
+    waiting: list[str | None] = []  # the calls without a result so far, the last one first
+    expected: tuple[str, ...] = FIRST
+    for message in messages:
+        role, content = message.role, message.content
+        if role not in expected or message.name is not None or not content:
+            return False
+        if role == "tool":
+            result = content[0]
+            if result.__class__ is not ToolResult or len(content) != 1:
+                return False
+            if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
+                return False
+            if result.name is not None or result.namespace is not None or result.cache is not None:
+                return False
+            if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
+                return False
+            words = text.text
+            if not words or words.isspace() or words.startswith(MARK):
+                return False
+            if text.cache is not None or text.citations:
+                return False
+            expected = RESULTS if waiting else MODEL
+            continue
+        for block in content:
+            if block.__class__ is Text:
+                words = block.text
+                if not words or words.isspace() or waiting:
+                    return False
+                if block.cache is not None or block.citations:
+                    return False
+                continue
+            if block.__class__ is not ToolCall or block.id is None or block.kind != "function":
+                return False
+            if block.namespace is not None or block.item_id is not None or block.cache is not None:
+                return False
+            waiting.append(block.id)
+        if not waiting:
+            expected = NEXT[role]
+        elif role == "assistant" and len(waiting) == len(set(waiting)):
+            waiting.reverse()
+            expected = RESULTS
+        else:
+            return False
+    return not waiting
 
 
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
@@ -168,6 +234,8 @@ class Plan(Struct, frozen=True):
     """Classes of blocks that the target cannot hold as they are, by role."""
     ranks: dict[str, dict[type, int]]
     """The order of blocks, by role."""
+    usual: bool
+    """Whether it takes what ``is_usual`` accepts."""
 
 
 def ranks_of(can: Capabilities, place: Place, role: Role) -> Mapping[str, int]:
@@ -192,6 +260,13 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Passage)
         if can.reasoning is not None:
             rare.append(Reasoning)
+        rares: dict[str, frozenset[type]] = {
+            role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES
+        }
+        ranks: dict[str, dict[type, int]] = {
+            role: order.by_class(ranks_of(can, place, role)) for role in ROLES
+        }
+        said = ranks["assistant"].get(Text, 0)
         plan = Plan(
             can,
             (
@@ -208,8 +283,12 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
                 can.systems != "anywhere",
             ),
             "custom" if can.freeform == "native" else "function",
-            {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
-            {role: order.by_class(ranks_of(can, place, role)) for role in ROLES},
+            rares,
+            ranks,
+            rares["assistant"].isdisjoint((Text, ToolCall))
+            and ToolResult not in rares["tool"]
+            and not any(Text in rares[role] for role in ROLES)
+            and ranks["assistant"].get(ToolCall, said) >= said,
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
     return plan
@@ -237,8 +316,14 @@ def has_namespace(messages: Sequence[Message]) -> bool:
     return False
 
 
+def lose_item_id(target: str, at: str, log: Ledger) -> None:
+    log.dropped("tool_call.item_id", at, f"a call has one id in {target}")
+
+
 class Messages:
     """The messages of one tree on their way to one target."""
+
+    tools = Lazy[Tools](lambda lowering: Tools(lowering.to, lowering.log))
 
     def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
         self.to = to
@@ -248,10 +333,10 @@ class Messages:
         replies = to.can.replies if place == "response" else None
         self.form = replies or to.can.reasoning
         self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
-        self.tools = Tools(to, log)
         self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
         self.passed = None if to.writes is None or place != "history" else to.writes.lowered
         self.calm = True  # no message brings tools, so that each is lowered for itself
+        self.odd: int | None = -1  # the first message to be lowered, if it is known
 
     def begin(self, messages: Sequence[Message]) -> tuple[list[Message], int, int]:
         """What is lowered already, of how many messages, and which place to note."""
@@ -271,7 +356,7 @@ class Messages:
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         plan = plan_of(self.to.can, self.place)
         out, start, stop = self.begin(messages)
-        odd: int | None = -1
+        odd = self.odd
         for index in range(start, len(messages)):
             message = messages[index]
             if index == stop:
@@ -333,7 +418,15 @@ class Messages:
         out: list[Block] = []
         same = True
         form = self.form if role == "assistant" else None
+        calls = self.plain and ToolCall not in self.to.can.unfit.get(role, ())
         for block in blocks:
+            if calls and block.__class__ is ToolCall and block.cache is None:
+                if block.kind == "function":  # as most are
+                    if block.item_id is not None and self.place not in self.to.can.item_ids:
+                        self.log.later(lose_item_id, self.to.name, block.at)
+                        block, same = replace(block, item_id=None), False
+                    out.append(block)
+                    continue
             if block.__class__ is Text and block.cache is None and not block.citations:
                 if block.text and not block.text.isspace():  # as most are
                     out.append(block)
@@ -398,8 +491,7 @@ class Messages:
 
     def call(self, call: ToolCall) -> ToolCall:
         if call.item_id is not None and self.place not in self.to.can.item_ids:
-            why = f"a call has one id in {self.to.name}"
-            self.log.dropped("tool_call.item_id", call.at, why)
+            lose_item_id(self.to.name, call.at, self.log)
             call = replace(call, item_id=None)
         return self.tools.call(call)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...ledger import Ledger
 from ...model import Block, Reasoning, Signature
 from ..capabilities import ReasoningForm
 from ..signers import signer
@@ -29,7 +30,7 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     content, summary = block.content, block.summary
     words = block.words if summary else content
     if signature is not None and not _accepts(signature, form, lowering):
-        log.dropped("reasoning.signature", block.at, _refused(signature, form, lowering))
+        log.later(_lose_signature, signature, block.at, form, to.name, lowering.model)
         signature = None
     if signature is not None and (signer(signature), signature.kind) in form.redacted:
         return (_redacted(block, lowering),)
@@ -72,6 +73,12 @@ def note_same_id(before: Block, block: Reasoning, lowering: Messages) -> None:
     if block.id is not None and isinstance(before, Reasoning) and before.id == block.id:
         why = f"reasoning blocks with one id are parts of one in {lowering.to.name}"
         lowering.log.approximated("text.boundary", block.at, why)
+
+
+def _lose_signature(
+    signature: Signature, at: str, form: ReasoningForm, target: str, model: str | None, log: Ledger
+) -> None:
+    log.dropped("reasoning.signature", at, _refused(signature, form, target, model))
 
 
 def _accepts(signature: Signature, form: ReasoningForm, lowering: Messages) -> bool:
@@ -133,11 +140,9 @@ def _unfit(signed: bool, written: bool, form: ReasoningForm, lowering: Messages)
     return None
 
 
-def _refused(signature: Signature, form: ReasoningForm, lowering: Messages) -> str:
-    target: str | None = lowering.to.name
+def _refused(signature: Signature, form: ReasoningForm, target: str, model: str | None) -> str:
     if not form.signatures:
         return f"{target} has no field for reasoning signatures"
-    if (signer(signature), signature.kind) in form.signatures:
-        target = lowering.model
+    known = (signer(signature), signature.kind) in form.signatures
     done = "signed" if signature.kind == "signature" else "encrypted"
-    return f"reasoning {done} by {signature.issuer} is not accepted by {target}"
+    return f"reasoning {done} by {signature.issuer} is not accepted by {model if known else target}"

@@ -141,11 +141,17 @@ class Tools:
 
     def begin_plain(self, own: Sequence[Tool]) -> list[Tool]:
         """The same where no tool is special and no message brings one: all stay as they are."""
-        self.plain = {tool.name for tool in own if tool.kind != "hosted"}
+        writes = self.to.writes
+        known = None if writes is None else writes.named
+        if known is None or known[0] is not own:
+            plain = {tool.name for tool in own if tool.kind != "hosted"}
+            known = own, plain, {tool.name for tool in own if tool.kind == "custom"}
+            if writes is not None:
+                writes.named = known
+        _, self.plain, self.custom = known
         self.names.made |= self.plain
         if self.search in self.plain:
             self.search = self.names.rename(SEARCH)
-        self.custom = {tool.name for tool in own if tool.kind == "custom"}
         self.brought = []
         return []
 

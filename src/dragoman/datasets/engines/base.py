@@ -25,6 +25,8 @@ class Plan(Struct, frozen=True):
     inputs: tuple[Input, ...]
     parts: str
     form: shards.Form
+    columns: bool = False
+    """whether it is noted what the values of each key are"""
 
     @property
     def folder(self) -> Path:
@@ -78,9 +80,8 @@ def decoded(options: bytes) -> Options:
 def convert_here(plan: Plan, chunk: Chunk) -> None:
     """Convert a chunk into its part; then its note, which tells that the part is whole."""
     converter = converter_of(plan.options)
-    tables = plan.form.is_table
     with shards.beside(shards.part(plan.folder, chunk.number), sure=False) as file:
-        note = chunks.convert(converter, chunk, list(plan.inputs), file, tables=tables)
+        note = chunks.convert(converter, chunk, list(plan.inputs), file, columns=plan.columns)
     shards.put(shards.note(plan.folder, chunk.number), noting.to_bytes(note), sure=False)
 
 
@@ -88,8 +89,7 @@ def convert_apart(plan: Plan, chunk: Chunk) -> tuple[bytes, bytes]:
     """The same where the disk is another machine's: the part and its note, as bytes."""
     sink = io.BytesIO()
     converter = converter_of(plan.options)
-    tables = plan.form.is_table
-    note = chunks.convert(converter, chunk, list(plan.inputs), sink, tables=tables)
+    note = chunks.convert(converter, chunk, list(plan.inputs), sink, columns=plan.columns)
     return sink.getvalue(), noting.to_bytes(note)
 
 

@@ -53,8 +53,8 @@ CALL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
 RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
 THINKING_KEYS = frozenset({"type", "thinking", "signature"})
 REDACTED_KEYS = frozenset({"type", "data"})
-IMAGE_KEYS = frozenset({"type", "source", "cache_control"})
-DOCUMENT_KEYS = frozenset({"type", "source", "title", "context", "citations", "cache_control"})
+IMAGE_KEYS = frozenset({"type", "cache_control"})
+DOCUMENT_KEYS = frozenset({"type", "title", "context", "cache_control"})
 PASSAGE_KEYS = frozenset({"type", "source", "title", "content", "citations", "cache_control"})
 
 CITABLE = frozenset({"enabled"})
@@ -393,9 +393,12 @@ def write_call(d: AnthropicMessages, call: ToolCall, w: Writing) -> Json:
         return finish(
             d, {"type": "tool_use", "name": name, "input": arguments}, call, call.cache, w
         )
+    call_id = call.id
+    if call_id is None or not w.calls(call_id, call.at):
+        call_id = w.call_once(call)
     out: dict[str, Json] = {
         "type": "tool_use",
-        "id": w.call_once(call),
+        "id": call_id,
         "name": name if name in w.names.staying else w.tool_name(name, call.at),
         "input": arguments,
     }

@@ -111,10 +111,11 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     if not w.same:
         if facts is not UNKNOWN or tree.params.thinking is not None:
             tree = fit(tree, facts, log)
-        if tree.messages is not log.plain:
-            tree = apart(tree, d, log)
+        tree = apart(tree, d, log)
     write_params(d, out, tree, w)
-    if not w.same and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
+    # Texts alone of which the last one is the user's: there is nothing about their end.
+    asked = tree.messages is log.plain and log.texts[-1][0] == "user" and not tree.prefill
+    if not (asked or w.same or (ends_in_words(tree) and no_prefill(tree, facts, thinks(out)))):
         if tree.messages is not log.plain:
             if "thinking" not in out or out["thinking"]["type"] == "disabled":
                 tree = without_final_thinking(tree, log)
@@ -134,7 +135,7 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
     for doc in surplus_marks(d, w) if w.marks else ():
         del doc["cache_control"]
     turns = out["messages"]
-    if tree.messages and turns and not w.same:
+    if not (asked or w.same) and tree.messages and turns:
         refused = no_prefill(tree, facts, thinks(out))
         note_prefill(d, tree, turns, refused, CONTINUE, is_beginning(turns[-1]), log)
     if "thinking" in out and not w.same and not log.restores:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import OUTPUT, Counts
-from ...core.reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
+from ...core.reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list, texts
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
@@ -28,7 +28,6 @@ from ...model import (
     Text,
     Usage,
 )
-from .._claude_turns import calls_last
 from . import tools
 from .blocks import read_blocks, write_blocks
 
@@ -67,10 +66,12 @@ ERRORS: dict[str, ErrorKind] = {
 }
 ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
 TTLS = {"5m": "ephemeral_5m_input_tokens", "1h": "ephemeral_1h_input_tokens"}
+CREATION = {"cache_creation": frozenset(TTLS.values())}
 RESPONSE_KEYS = frozenset(
     {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details"}
     | {"usage"}
 )
+HEAD = texts("id", "model")
 USUAL = {"type": "message", "role": "assistant"}
 STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
 COUNTS = Counts(
@@ -91,15 +92,16 @@ def read_response(d: AnthropicMessages, doc: Json) -> Response:
         return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
     blocks = tuple(read_blocks(d, need_list(doc, "content", ""), "/content"))
     usage = maybe_dict(doc, "usage", "")
-    message = Message("assistant", blocks, at="")
+    message = Message("assistant", blocks)
     stop = read_stop(d, doc, message)
     taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
     if doc.get("type") != "message" or doc.get("role") != "assistant":
         taken = taken - {key for key, usual in USUAL.items() if doc.get(key) != usual}
+    name, model = HEAD(doc, "")
     return Response(
-        maybe_str(doc, "id", ""),
-        maybe_str(doc, "model", ""),
-        (Candidate(message, stop, at=""),),
+        name,
+        model,
+        (Candidate(message, stop),),
         None if usage is None else read_usage(d, usage, "/usage"),
         dialect=d.name,
         extras=d.keep(doc, taken),
@@ -110,16 +112,17 @@ def write_response(d: AnthropicMessages, tree: Response, log: Ledger) -> Json:
     w = tools.writing(d, log, tree.dialect, reply=True)
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
     message = candidate.message
-    out: dict[str, Json] = {"id": None, **USUAL, "model": None}
+    out: dict[str, Json] = {"id": None, "type": "message", "role": "assistant", "model": None}
     heads.put_id(d, out, tree, w, "msg_1")
     heads.put_model(d, out, tree, w)
-    content = message.content if w.same else calls_last(d, message.content, w)
-    out["content"] = write_blocks(d, content, w)
+    out["content"] = write_blocks(d, message.content, w)
     write_stop(d, out, candidate, w)
     d.put_usage(out, tree, w)
-    d.lose(candidate.extras, candidate.at, log)
-    d.lose(message.extras, message.at, log)
-    return d.emit(out, tree, log)
+    if candidate.extras is not None:
+        d.lose(candidate.extras, candidate.at, log)
+    if message.extras is not None:
+        d.lose(message.extras, message.at, log)
+    return out if tree.extras is None else d.emit(out, tree, log)
 
 
 def read_stop(d: AnthropicMessages, doc: dict[str, Json], message: Message) -> Stop | None:
@@ -136,21 +139,22 @@ def write_stop(
     d: AnthropicMessages, out: dict[str, Json], candidate: Candidate, w: Writing
 ) -> None:
     """Null: it has not ended, as far as anybody knows."""
+    stop = candidate.stop
     out["stop_reason"] = d.stop_word(candidate, w)
-    out["stop_sequence"] = None
-    if candidate.stop is not None:
-        out["stop_sequence"] = candidate.stop.sequence
-        if candidate.stop.detail is not None and d.is_same(candidate.stop.dialect):
-            out["stop_details"] = candidate.stop.detail
+    out["stop_sequence"] = None if stop is None else stop.sequence
+    if stop is not None and stop.detail is not None and d.is_same(stop.dialect):
+        out["stop_details"] = stop.detail
 
 
 def read_usage(d: AnthropicMessages, doc: dict[str, Json], at: str) -> Usage:
     created = maybe_dict(doc, "cache_creation", at)
     if created is None and not doc.get("iterations"):
         return Dialect.read_usage(d, doc, at)
-    usage = d.counts.read(d, doc, at, partly={"cache_creation": TTLS.values()})
-    counts = {t: maybe_int(created or {}, key, at) for t, key in TTLS.items()}
-    ttl = {t: count for t, count in counts.items() if count is not None}
+    usage = d.counts.read(d, doc, at, partly=CREATION)
+    ttl: dict[str, int] = {}
+    for name, key in TTLS.items():
+        if created is not None and (count := maybe_int(created, key, at)) is not None:
+            ttl[name] = count
     if ttl:
         written = sum(ttl.values()) if usage.cache_write is None else usage.cache_write
         usage = replace(usage, cache_write=written, cache_write_ttl=ttl)
@@ -192,7 +196,7 @@ def write_usage(d: AnthropicMessages, usage: Usage, w: Writing) -> dict[str, Jso
             out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
         else:
             d.lack("usage.cache_ttl", usage.at, w.log)
-    return d.emit(out, usage, w.log)
+    return out if usage.extras is None else d.emit(out, usage, w.log)
 
 
 def settle(d: AnthropicMessages, message: Message, log: Ledger) -> Message:

@@ -50,10 +50,7 @@ def read_history(
                             out += results
                             continue
                     blocks = read_blocks(d, content, contents[index], custom)
-                    if role == "assistant":
-                        out.append(Message("assistant", tuple(blocks), at=where))
-                    else:
-                        add_turn(role, blocks, where, None, out)
+                    add_turn(role, blocks, where, None, out)
                     continue
                 if content.__class__ is str:
                     text = Text(content, at=contents[index])

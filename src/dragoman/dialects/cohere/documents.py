@@ -124,7 +124,8 @@ def write_document(d: Cohere, block: Passage | Media, w: CohereWriting) -> dict[
             w.log.approximated(
                 "passage", block.at, f"{d.name} writes a document without an id as a plain object"
             )
-    out["data"] = {"title": title, "text": text} if title else {"text": text}
+    titled = title is not None if w.same else bool(title)
+    out["data"] = {"title": title, "text": text} if titled else {"text": text}
     return out
 
 

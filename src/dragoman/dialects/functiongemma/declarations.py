@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...core.reading import as_dict, as_str
+from ...core.reading import UNREADABLE, as_dict, as_str, decode, encode
 from ...core.writing import Writing
-from ...errors import Unsayable
+from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
 from ...tools import freeform
-from .._gemma import DECLARE, DECLARED, left_out
+from .._gemma import DECLARE, DECLARED, defuse_noted, left_out
 from .values import Quoted, Reader, Values
 
 if TYPE_CHECKING:
@@ -67,21 +68,59 @@ def write_declarations(d: FunctionGemma, tools: Iterable[Tool], w: Writing) -> s
 
 
 def write_tool(d: FunctionGemma, tool: Tool, w: Writing) -> str:
-    values = Values(tool.at, w.log, w.same)
-    values.out += (DECLARE, "declaration:", w.tool_name(tool.name, tool.at))
+    name = w.tool_name(tool.name, tool.at)
     d.lose_tool(tool, w.log)
     if tool.description == "" and tool.kind != "custom":
         w.log.dropped("text.empty", tool.at, f"an empty description is omitted in {d.name}")
-    try:
-        body, unsaid = declare(freeform.as_function(tool), w.same)
-        values.write(body, in_order=True)
-    except RecursionError:
-        raise Unsayable("the schema nests too deeply", tool.at) from None
+    known = None if w.same or tool.kind == "custom" else known_body(tool)
+    text, unsaid, broken = known or body_of(tool, w.same)
+    for _ in range(broken):
+        defuse_noted(tool.at, w.log)
     if unsaid:
         why = f"a declaration of {d.name} has no notation for: {', '.join(unsaid)}"
         w.log.approximated("tool.schema", tool.at, why)
-    values.out.append(DECLARED)
-    return values.text()
+    return f"{DECLARE}declaration:{name}{text}{DECLARED}"
+
+
+class Body(NamedTuple):
+    """What is declared of a tool, what is not, and how many texts had a control token."""
+
+    text: str
+    unsaid: tuple[str, ...]
+    broken: int
+
+
+def body_of(tool: Tool, same: bool) -> Body:
+    aside = Ledger()
+    values = Values("", aside, same)
+    try:
+        body, unsaid = declare(freeform.as_function(tool), same)
+        values.write(body, in_order=True)
+    except RecursionError:
+        raise Unsayable("the schema nests too deeply", tool.at) from None
+    except Unsayable as problem:
+        raise Unsayable(problem.what, tool.at) from None
+    return Body(values.text(), unsaid, len(aside.losses))
+
+
+LONGEST = 16 * 1024
+"""How long the schema of a tool may be that is remembered."""
+
+
+def known_body(tool: Tool) -> Body | None:
+    """The same for a function, remembered: nearly every record of a set has the same tools."""
+    try:
+        schema = encode(tool.schema)
+        if len(schema) + len(tool.description or "") > LONGEST:
+            return None
+        return _known_body(tool.description, schema)
+    except (Malformed, Unsayable, *UNREADABLE):
+        return None  # which is said where it is written
+
+
+@lru_cache(maxsize=512)
+def _known_body(description: str | None, schema: bytes) -> Body:
+    return body_of(Tool("", description, decode(schema)), same=False)
 
 
 def declare(tool: Tool, same: bool) -> tuple[dict[str, Json], tuple[str, ...]]:

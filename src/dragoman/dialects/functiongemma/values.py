@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import NoReturn
 
 from ...errors import Malformed, Unsayable
@@ -69,21 +70,24 @@ class Values:
     def write_object(self, value: dict[str, Json], depth: int, in_order: bool) -> None:
         out, mark = self.out, "{"
         for key, item in value.items() if in_order or self.same else self.sort(value):
-            out.append(mark)
-            self.write_key(key)
-            self.write(item, depth - 1, in_order)
+            if item.__class__ is str and key.__class__ is str and key.isidentifier():
+                if "<" in item:
+                    item = defuse(item, self.at, self.log, self.control)
+                out.append(f"{mark}{key}:{ESCAPE}{item}{ESCAPE}")  # as most are
+            else:
+                out.append(mark)
+                self.write_key(key)
+                self.write(item, depth - 1, in_order)
             mark = ","
         out.append("}" if value else "{}")
 
-    def sort(self, value: dict[str, Json]) -> list[tuple[str, Json]]:
-        items = list(value.items())
-        if len(items) > 1:
-            ordered = sorted(items, key=_by_name)
-            self.sorted = self.sorted or any(
-                a is not b for a, b in zip(items, ordered, strict=True)
-            )
-            return ordered
-        return items
+    def sort(self, value: dict[str, Json]) -> Iterable[tuple[str, Json]]:
+        if len(value) > 1:
+            names = [key.lower() for key in value]
+            if names != sorted(names):
+                self.sorted = True
+                return sorted(value.items(), key=_by_name)
+        return value.items()
 
     def write_key(self, key: str) -> None:
         """Bare, but for a key that no reader could tell from what is around it."""

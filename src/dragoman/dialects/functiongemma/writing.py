@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from ...model import (
     Request,
     Response,
     Stop,
+    Text,
     Tool,
     ToolCall,
     ToolResult,
@@ -28,14 +30,17 @@ from .._gemma import (
     CALLED,
     CONTROL,
     END,
+    ESCAPE,
     HEAD_TOKENS,
     RESPOND,
     RESPONDED,
     SAID_TOKENS,
     START,
     TURN_TOKENS,
+    VALUE_TOKENS,
     defuse,
 )
+from .._training import text_of
 from . import declarations, reading
 from .values import Values
 
@@ -58,13 +63,13 @@ class WrittenPiece(NamedTuple):
 def write_request(d: FunctionGemma, tree: Request, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect)
     d.lose_settings(tree, w)
-    text = write_text(d, tree.messages, tree.tools or (), w, bool(tree.prefill))
-    return d.emit({"text": text}, tree, log)
+    pieces = write_pieces(d, tree.messages, tree.tools or (), w, bool(tree.prefill))
+    return d.emit({"text": text_of(pieces, log)}, tree, log)
 
 
 def write_messages(d: FunctionGemma, tree: History, log: Ledger) -> Json:
-    text = write_text(d, tree.messages, (), d.writing(log, tree.dialect))
-    return d.emit({"text": text}, tree, log)
+    pieces = write_pieces(d, tree.messages, (), d.writing(log, tree.dialect))
+    return d.emit({"text": text_of(pieces, log)}, tree, log)
 
 
 def write_response(d: FunctionGemma, tree: Response, log: Ledger) -> Json:
@@ -89,14 +94,17 @@ def write_stop(d: FunctionGemma, candidate: Candidate, stop: Stop | None, w: Wri
     return STOPS.get(stop.reason, "")
 
 
-def write_text(
+def write_pieces(
     d: FunctionGemma,
     messages: Sequence[Message],
     tools: Sequence[Tool],
     w: Writing,
     begun: bool = False,
-) -> str:
+) -> list[str]:
     """A conversation; ``begun``: the model is to continue the last turn."""
+    if messages is w.log.plain and not tools:
+        if (plain := write_plain(d, w.log.texts)) is not None:
+            return plain
     pieces: list[WrittenPiece] = []
     declared = declarations.write_declarations(d, tools, w)
     count = leading(messages, w.same)
@@ -113,9 +121,23 @@ def write_text(
         before = piece
     if not (begun and w.same):
         out.append(seam(before, None))
-    return "".join(out)
+    return out
 
 
+def write_plain(d: FunctionGemma, texts: Sequence[tuple[str, str]]) -> list[str] | None:
+    """A conversation of plain texts; None where there is anything to note of one."""
+    out = [d.bos]
+    role = ""
+    for role, text in texts:
+        if "<" in text or text[0].isspace() or text[-1].isspace():
+            return None
+        out += (header(role), text, f"{END}\n")
+    if role != "assistant":
+        out.append(header("assistant"))
+    return out
+
+
+@cache
 def header(kind: str) -> str:
     return f"{START}{HEADERS.get(kind, 'model')}\n"
 
@@ -209,7 +231,8 @@ def write_turns(
 ) -> None:
     names: dict[str, str] = {}  # the tool of each call, by its id
     for message in messages:
-        d.lose(message.extras, message.at, w.log)
+        if message.extras is not None:
+            d.lose(message.extras, message.at, w.log)
         match message.role:
             case "tool":
                 for block in message.content:
@@ -220,7 +243,7 @@ def write_turns(
             case "assistant":
                 text = write_assistant(d, message, w)
                 for block in message.content:
-                    if isinstance(block, ToolCall) and block.id is not None:
+                    if block.__class__ is ToolCall and block.id is not None:
                         names[block.id] = block.name
                 kind = (
                     reading.kind_of(message)
@@ -245,12 +268,26 @@ def write_turns(
 def write_spoken(d: FunctionGemma, message: Message, w: Writing) -> str:
     """The words of the user, or of the developer in between."""
     control = TURN_TOKENS if w.same else CONTROL
+    if (alone := only_text(d, message, w)) is not None:
+        return alone
     texts = [
         (trim(d, text, block.at, w.log, control), block.at)
         for block in message.content
         if (text := d.plain(block, w.log)) is not None
     ]
     return d.join_texts(texts, w.log)
+
+
+def only_text(d: FunctionGemma, message: Message, w: Writing) -> str | None:
+    """The words of a message that is one text, as most are; None where anything is to be noted."""
+    content = message.content
+    if len(content) != 1 or w.same:
+        return None
+    block = content[0]
+    if block.__class__ is not Text or block.extras is not None:
+        return None
+    text = block.text.strip()
+    return text if text and len(text) == len(block.text) and "<" not in text else None
 
 
 def trim(d: FunctionGemma, text: str, at: str, log: Ledger, control: re.Pattern[str]) -> str:
@@ -263,6 +300,8 @@ def trim(d: FunctionGemma, text: str, at: str, log: Ledger, control: re.Pattern[
 
 def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
     """Text, then calls; in the same dialect, in the order in which they were written."""
+    if (alone := only_text(d, message, w)) is not None:
+        return alone
     control = SAID_TOKENS if w.same else CONTROL
     texts: list[tuple[str, str]] = []
     out: list[str] = []
@@ -281,16 +320,14 @@ def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
 
 def write_call(d: FunctionGemma, call: ToolCall, w: Writing) -> str:
     d.lose_call(call, w)
+    name, custom = w.tool_name(call.name, call.at), call.kind == "custom"
     values = Values(call.at, w.log, w.same)
-    values.out += (CALL, "call:", w.tool_name(call.name, call.at))
-    custom = call.kind == "custom"
     values.write({"input": call.arguments} if custom else object_of(call, w.log))
     if values.sorted:
         w.log.approximated(
             "tool_call.arguments", call.at, f"{d.name} sorts the keys of the arguments"
         )
-    values.out.append(CALLED)
-    return values.text()
+    return f"{CALL}call:{name}{values.text()}{CALLED}"
 
 
 def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w: Writing) -> str:
@@ -316,22 +353,24 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
             f"{d.name} requires the tool name of a result; written as {name!r}",
         )
     d.lose(result.extras, result.at, log)
-    values = Values(result.at, log, w.same)
-    values.out += (RESPOND, "response:", w.tool_name(name, result.at))
-    texts = [text for block in result.content if (text := d.plain(block, w.log)) is not None]
-    values.write(value_of(d, result, texts[0] if texts else None, w))
-    values.out.append(RESPONDED)
-    return values.text()
+    name = w.tool_name(name, result.at)
+    texts = [text for block in result.content if (text := d.plain(block, log)) is not None]
+    value = value_of(d, result, texts[0], w) if texts else "{}"
+    return f"{RESPOND}response:{name}{value}{RESPONDED}"
 
 
-def value_of(d: FunctionGemma, result: ToolResult, text: str | None, w: Writing) -> dict[str, Json]:
+def value_of(d: FunctionGemma, result: ToolResult, text: str, w: Writing) -> str:
     """A result as an object: its own, or its text as the only ``value``."""
-    if text is not None and (found := object_in(text)) is not None:
-        if not w.same and (encode(found) != text.encode() or is_unsorted(found)):
-            why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
-            w.log.approximated("tool_result", result.at, why)
-        return found
-    return {} if text is None else {"value": text}
+    found = object_in(text)
+    if found is None:
+        control = VALUE_TOKENS if w.same else CONTROL
+        return f"{{value:{ESCAPE}{defuse(text, result.at, w.log, control)}{ESCAPE}}}"
+    if not w.same and (encode(found) != text.encode() or is_unsorted(found)):
+        why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
+        w.log.approximated("tool_result", result.at, why)
+    values = Values(result.at, w.log, w.same)
+    values.write(found)
+    return values.text()
 
 
 def leading(messages: Sequence[Message], same: bool) -> int:

@@ -299,7 +299,9 @@ def keep_part(
 
 def write_call(d: Gemini, call: ToolCall, w: Writing, called: Called) -> Json:
     inner: dict[str, Json] = {}
-    name = w.tool_name(call.name, call.at)
+    name = call.name
+    if name not in w.names.staying:
+        name = w.tool_name(name, call.at)
     if call.id is not None:
         inner["id"] = call.id
         called[call.id] = name

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, Counts
-from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
+from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, texts
 from ...core.times import seconds_of, time_of
 from ...core.turns import note_error_type
 from ...core.words import Stops
@@ -25,12 +25,13 @@ from ...model import (
     Response,
     Stop,
     Text,
+    ToolCall,
     Usage,
 )
 from . import turns
 from .grounding import cited, grounded
-from .parts import emit, write_part
-from .spelling import both, pick, pick_dict, pick_str
+from .parts import emit, write_call, write_part
+from .spelling import both, is_camel, pick, pick_dict, pick_str
 from .turns import CONTENT_KEYS
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ STATUSES: dict[ErrorKind, str] = {
 }
 # The API writes camelCase; what Google's client for Python stores of a reply is snake_case.
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
+GROUNDING = frozenset({"groundingMetadata", "citationMetadata"})
+HEAD = texts("responseId", "modelVersion")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 # https://ai.google.dev/api/generate-content#UsageMetadata: cached tokens are among those of the
 # prompt, reasoning is not among those of the candidates.
@@ -128,39 +131,36 @@ UNUSUAL_COUNTS = COUNTED.difference(COUNTS.rows)
 """The names of counts in snake_case, and what tools added."""
 
 
-def counts_nothing(doc: dict[str, Json]) -> bool:
-    """Whether what should count says something else alone: of a prompt that was blocked, say."""
-    usage, _ = pick(doc, "usageMetadata")
-    return usage.__class__ is dict and bool(usage) and COUNTED.isdisjoint(usage)
-
-
 def read_response(d: Gemini, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if "candidates" not in doc and doc.get("error") is not None:
         return Response(None, None, (), failure=read_error(d, doc), dialect=d.name)
-    listed = maybe_list(doc, "candidates", "")
-    candidates = tuple(
-        [
-            read_candidate(d, as_dict(item, where), index, where)
-            for index, item in enumerate(listed or ())
-            if (where := f"/candidates/{index}")
-        ]
-    )
+    candidates: list[Candidate] = []
+    for index, item in enumerate(maybe_list(doc, "candidates", "") or ()):
+        where = f"/candidates/{index}"
+        candidates.append(read_candidate(d, as_dict(item, where), index, where))
     taken = RESPONSE_KEYS
-    time, key = pick(doc, "createTime")
-    created = seconds_of(time) if time.__class__ is str else None
-    if created is not None:
-        taken |= {key}
-    counts = None
-    if counts_nothing(doc):
-        taken -= both("usageMetadata")
+    created = counts = None
+    if "createTime" in doc or "create_time" in doc:
+        time, key = pick(doc, "createTime")
+        created = seconds_of(time) if time.__class__ is str else None
+        if created is not None:
+            taken |= {key}
+    if is_camel(doc):  # as usual
+        name, model = HEAD(doc, "")
+        usage, where = maybe_dict(doc, "usageMetadata", ""), "/usageMetadata"
     else:
+        name, model = pick_str(doc, "responseId", ""), pick_str(doc, "modelVersion", "")
         usage, where = pick_dict(doc, "usageMetadata", "")
-        counts = None if usage is None else read_counts(d, usage, where)
+    if usage is not None:
+        if usage and COUNTED.isdisjoint(usage):  # it says something else
+            taken -= both("usageMetadata")
+        else:
+            counts = read_counts(d, usage, where)
     return Response(
-        pick_str(doc, "responseId", ""),
-        pick_str(doc, "modelVersion", ""),
-        candidates or read_block(d, doc),
+        name,
+        model,
+        tuple(candidates) or read_block(d, doc),
         counts,
         created,
         dialect=d.name,
@@ -174,10 +174,11 @@ def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
     candidates = tree.candidates
     if not candidates and not w.same:
         candidates = (Candidate(Message("assistant", at=tree.at), at=tree.at),)
-    if not is_blocked(d, tree):
-        out["candidates"] = [
-            write_candidate(d, candidate, index, w) for index, candidate in enumerate(candidates)
-        ]
+    if tree.extras is None or not is_blocked(d, tree):
+        written: list[Json] = []
+        out["candidates"] = written
+        for index, candidate in enumerate(candidates):
+            written.append(write_candidate(d, candidate, index, w))
     if tree.usage is not None:
         out["usageMetadata"] = write_counts(d, tree.usage, w)
     if tree.model is not None:
@@ -191,7 +192,7 @@ def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:
             d.lack("response.created", tree.at, log)  # a year of five digits
     if tree.id is not None:
         out["responseId"] = tree.id
-    return emit(d, out, tree, log)
+    return out if tree.extras is None else emit(d, out, tree, log)
 
 
 def is_blocked(d: Gemini, tree: Response) -> bool:
@@ -218,14 +219,17 @@ def read_block(d: Gemini, doc: dict[str, Json]) -> tuple[Candidate, ...]:
 def read_candidate(d: Gemini, doc: dict[str, Json], index: int, at: str) -> Candidate:
     content = maybe_dict(doc, "content", at)
     taken = CANDIDATE_KEYS
-    message = Message("assistant", at=at)
     if content is not None:
         where = f"{at}/content"
-        blocks, whole = cited(turns.read_content(d, content, where, {}), doc, at)
-        if whole:
-            taken |= {"groundingMetadata"}
+        blocks = turns.read_content(d, content, where, {})
+        if not GROUNDING.isdisjoint(doc):
+            blocks, whole = cited(blocks, doc, at)
+            if whole:
+                taken |= {"groundingMetadata"}
         extras = d.keep(content, CONTENT_KEYS)
         message = Message("assistant", tuple(blocks), at=where, extras=extras)
+    else:
+        message = Message("assistant", at=at)
     stop = read_stop(d, doc, message, at)
     if stop is None:
         taken -= both("finishMessage")
@@ -233,35 +237,46 @@ def read_candidate(d: Gemini, doc: dict[str, Json], index: int, at: str) -> Cand
 
 
 def write_candidate(d: Gemini, candidate: Candidate, index: int, w: Writing) -> Json:
-    out: dict[str, Json] = {}
-    out["content"], grounding = write_answer_content(d, candidate.message, w)
+    content, grounding = write_answer_content(d, candidate.message, w)
+    out: dict[str, Json] = {"content": content}
     write_stop(d, out, candidate, w)
     out["index"] = index
     if grounding is not None and not has_grounding(d, candidate.extras):
         out["groundingMetadata"] = grounding
-    return emit(d, out, candidate, w.log)
+    return out if candidate.extras is None else emit(d, out, candidate, w.log)
 
 
 def has_grounding(d: Gemini, extras: Extras | None) -> bool:
     """Whether all that is cited was kept, as it says more than the citations do."""
     if extras is None or not d.is_same(extras.dialect):
         return False
-    return not extras.fields.keys().isdisjoint(("groundingMetadata", "citationMetadata"))
+    return not GROUNDING.isdisjoint(extras.fields)
 
 
 def write_answer_content(d: Gemini, message: Message, w: Writing) -> tuple[Json, Json | None]:
     """The content of a reply, and what it cites, which stands beside it."""
     parts: list[Json] = []
     placed: list[tuple[int, Block]] = []
+    called: dict[str, str] = {}
     for block in message.content:
-        if isinstance(block, Text) and block.citations:
-            placed.append((len(parts), block))
-        parts += write_part(d, block, w, {})
-    return turns.write_content(d, message, "model", parts, w), grounded(placed)
+        if block.__class__ is Text:
+            if block.citations:
+                placed.append((len(parts), block))
+            if block.extras is None or d.is_mute(block.extras):
+                parts.append({"text": block.text})  # the usual shape
+                continue
+        elif block.__class__ is ToolCall:
+            parts.append(write_call(d, block, w, called))
+            continue
+        parts += write_part(d, block, w, called)
+    grounding = grounded(placed) if placed else None
+    return turns.write_content(d, message, "model", parts, w), grounding
 
 
 def read_stop(d: Gemini, doc: dict[str, Json], message: Message, at: str) -> Stop | None:
-    word, key = pick(doc, "finishReason")
+    word, key = doc.get("finishReason"), "finishReason"
+    if word.__class__ is not str or "finish_reason" in doc:
+        word, key = pick(doc, "finishReason")
     if word.__class__ is int:
         word = NUMBERED[word] if 0 <= word < len(NUMBERED) else "OTHER"
     elif word is None:
@@ -303,7 +318,7 @@ def write_counts(d: Gemini, usage: Usage, w: Writing) -> Json:
     out, extras = d.counts.write(d, usage, w), usage.extras
     if w.same and extras is not None and "promptTokenCount" in out:
         out["promptTokenCount"] -= pick(extras.fields, TOOL_COUNT)[0] or 0
-    return emit(d, out, usage, w.log)
+    return out if extras is None else emit(d, out, usage, w.log)
 
 
 def read_error(d: Gemini, doc: Json) -> Failure:

@@ -39,6 +39,8 @@ SNAKE = {
 
 
 CAMEL = {other: key for key, other in SNAKE.items()}
+is_camel = frozenset(CAMEL).isdisjoint
+"""Whether no key of an object is in snake_case, as in all that the API writes."""
 
 
 def pick(doc: dict[str, Json], key: str) -> tuple[Json, str]:

@@ -196,31 +196,37 @@ def read_error(d: GeminiInteractions, doc: Json) -> Failure:
         message = words if words.__class__ is str else ""
         return Failure("other", message, dialect=d.name, extras=d.keep(doc, ()))
     known: dict[str, str] = {k: inner[k] for k in WORDS if inner.get(k).__class__ is str}
-    code = inner.get("code")
+    code, status = inner.get("code"), status_in(inner)
     kind: ErrorKind = "other"
     if code.__class__ is str:
         kind = ERRORS.meanings.get(code, "other")
-    elif code.__class__ is int:
-        kind = KINDS.get(code, "other")
+    elif status:
+        kind = KINDS[status["code"]]
     return Failure(
         kind,
         known.get("message", ""),
         known.get("code"),
         dialect=d.name,
-        extras=d.keep(doc, (), partly={"error": known}),
+        extras=d.keep(doc, (), status, partly={"error": {*known, *status}}),
     )
+
+
+def status_in(doc: dict[str, Json]) -> dict[str, Json]:
+    """The status of HTTP that tells the kind of an error, in the place of its code."""
+    code = doc.get("code")
+    return {"code": code} if code.__class__ is int and code in KINDS else {}
 
 
 def read_words(d: GeminiInteractions, doc: dict[str, Json]) -> Failure:
     """The error in an interaction that failed."""
     failure = read_error(d, {"error": doc})
-    known = {key for key in WORDS if doc.get(key).__class__ is str}
-    return replace(failure, at="/errors/0", extras=d.keep(doc, known))
+    known, status = {key for key in WORDS if doc.get(key).__class__ is str}, status_in(doc)
+    return replace(failure, at="/errors/0", extras=d.keep(doc, known | status.keys(), status))
 
 
 def write_words(d: GeminiInteractions, tree: Failure, log: Ledger) -> dict[str, Json]:
     word = error_word(d, tree, log)
-    out: dict[str, Json] = {} if word is None else {"code": word}
+    out: dict[str, Json] = dict(d.spelling(tree)) if word is None else {"code": word}
     if tree.message or not d.is_same(tree.dialect):
         out["message"] = tree.message
     d.note_error(tree, log)
@@ -228,7 +234,7 @@ def write_words(d: GeminiInteractions, tree: Failure, log: Ledger) -> dict[str, 
 
 
 def write_error(d: GeminiInteractions, tree: Failure, log: Ledger) -> Json:
-    inner = write_words(d, replace(tree, extras=None), log)
+    inner = write_words(d, replace(tree, extras=d.respell(None, **d.spelling(tree))), log)
     return d.emit({"error": inner}, tree, log)
 
 

@@ -187,7 +187,7 @@ def write_media(d: LlamaIndex, block: Media, w: Writing) -> Json:
     kind = source.media_type
     if kind is not None:
         out[type_key] = WORDS.get(kind, kind) if block.kind == "audio" else kind
-    if block.detail is not None:
+    if block.detail is not None and (w.same or block.detail != "auto"):  # the default
         out["detail"] = block.detail
     if block.title is not None:
         out["title"] = block.title

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, as_list, compact, expected, need_str
 from ...core.writing import is_blank, same_only
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
-from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
+from ...model import Block, Json, Reasoning, Signature, Text, ToolCall
+from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed, deltas, hollow
 from ...streams.received import Received
 from ...streams.splicing import Splice, silent
 from ..openai_chat import assistant as chat_assistant
@@ -116,10 +116,19 @@ class MistralReader(ChatReader):
             elif kind == THOUGHT and is_worded(part):
                 self.read_thinking(speaker, part, events)
             else:
-                block = Raw(self.dialect.name, part, at=f"/choices/{speaker.number}/message")
-                index = self.begin_chunk(speaker, kind, block, events, part)
-                del speaker.open[kind], speaker.received[kind]
-                events.append(Close(index))
+                self.read_whole(speaker, part, where, events)
+
+    def read_whole(
+        self, speaker: Speaker, part: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        kind = part["type"]
+        block = replace(
+            self.dialect.read_part(part, kind, at), at=f"/choices/{speaker.number}/message"
+        )
+        index = self.begin_chunk(speaker, kind, hollow(block), events, part)
+        events += deltas(index, block)
+        del speaker.open[kind], speaker.received[kind]
+        events.append(Close(index))
 
     def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
         given = part[THOUGHT]
@@ -201,6 +210,7 @@ class MistralWriter(ChatWriter):
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
+        self.mixed: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning of more than texts
         self.held: dict[int, Held] = {}  # calls that are not whole, or behind one that is not
         self.whole: set[int] = set()
 
@@ -215,10 +225,6 @@ class MistralWriter(ChatWriter):
         block, number = event.block, event.candidate
         if isinstance(block, Reasoning) and self.key_of(block) is None:
             return self.open_reasoning(event)
-        if isinstance(block, Raw) and self.dialect.is_same(block.dialect):
-            voice, begun = self.voice(number)
-            voice.received.add(TEXT)
-            return begun + self.chunk(number, {"content": [block.payload]})
         if isinstance(block, Text):
             if self.same:
                 self.reasoned.discard(number)
@@ -249,7 +255,9 @@ class MistralWriter(ChatWriter):
         extras = block.extras
         if self.same and extras is not None:
             (doc,) = parts.write_part(self.dialect, block, self.w)
-            if len(doc) > 2:
+            if not is_worded(doc):
+                self.mixed[event.index] = number, doc
+            elif len(doc) > 2:
                 voice.received.add(TEXT)
                 self.reasoned.add(number)
                 written += self.chunk(number, {"content": [doc]})
@@ -260,6 +268,8 @@ class MistralWriter(ChatWriter):
         if index in self.held:
             self.held[index].pieces.append(event.text)
             return b""
+        if index in self.mixed:
+            return b""  # its texts stand among what it refers to
         if index in self.reasoning:
             if not (event.text or self.same):
                 return b""
@@ -277,7 +287,8 @@ class MistralWriter(ChatWriter):
         return super().delta(event)
 
     def splicing(self, event: Delta) -> Splice | None:
-        if event.index in self.wrapped or event.index in self.parted:
+        index = event.index
+        if index in self.wrapped or index in self.parted or index in self.mixed:
             return None
         if event.index in self.held:
             return silent(self.held[event.index].pieces.append)
@@ -291,6 +302,9 @@ class MistralWriter(ChatWriter):
         if signature.kind != "signature" or not same_only(self.dialect, signature.issuer):
             return b""
         self.voices[number].received.add(TEXT)
+        if event.index in self.mixed:
+            self.mixed[event.index][1]["signature"] = signature.data
+            return b""
         self.reasoned.add(number)
         part = {"type": "thinking", "thinking": [], "signature": signature.data}
         return self.chunk(number, {"content": [part]})
@@ -303,9 +317,13 @@ class MistralWriter(ChatWriter):
             self.reasoning.pop(event.index, None)
             self.worded.pop(event.index, None)
         written = b""
+        if event.index in self.mixed:
+            number, doc = self.mixed.pop(event.index)
+            self.voices[number].received.add(TEXT)
+            written = self.chunk(number, {"content": [doc]})
         if (held := self.held.get(event.index)) is not None:
             self.whole.add(event.index)
-            written = self.write_calls(held.number)
+            written += self.write_calls(held.number)
         return written + super().close(event)
 
     def write_calls(self, number: int) -> bytes:

@@ -63,15 +63,15 @@ def read_calls(d: OpenAIChat, blocks: list[Block], calls: list[Json], at: str) -
     token = tokens(calls)
     for index, call in enumerate(calls):
         where = at + token[index]
-        if call.__class__ is dict and call.get("type") == "function" and PLAIN_CALL(call):
-            function = call.get("function")
-            if function.__class__ is dict and PLAIN_FUNCTION(function):
-                call_id = call.get("id")
-                name = function.get("name")
-                text = function.get("arguments")
-                if text.__class__ is name.__class__ is call_id.__class__ is str:
-                    blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
-                    continue
+        try:  # what has keys is an object: of JSON, there is nothing else
+            call_id, kind, function = call["id"], call["type"], call["function"]
+            name, text = function["name"], function["arguments"]
+        except (KeyError, TypeError):
+            kind = None
+        if kind == "function" and PLAIN_CALL(call) and PLAIN_FUNCTION(function):
+            if text.__class__ is name.__class__ is call_id.__class__ is str:
+                blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
+                continue
         block = read_call(d, as_dict(call, where), where)
         custom = custom or is_custom(block)
         blocks.append(block)
@@ -187,7 +187,7 @@ def lift_signature(
 
 def write_usual(d: OpenAIChat, content: Sequence[Block], w: Writing) -> Json | None:
     """A plain text, plain calls or both, which is what nearly every turn holds."""
-    text = None
+    text = lost = None
     calls: list[ToolCall] = []
     for block in content:
         extras = block.extras
@@ -204,13 +204,19 @@ def write_usual(d: OpenAIChat, content: Sequence[Block], w: Writing) -> Json | N
             block.__class__ is Text
             and text is None
             and not calls
-            and (extras is None or (not w.same and d.is_mute(extras)))
+            and (extras is None or (not w.same and (w.reply or d.is_mute(extras))))
             and block.cache is None
             and not block.citations
         ):
+            if extras is not None and not d.is_mute(extras):
+                if extras.signature is not None or d.is_same(extras.dialect):
+                    return None
+                lost = block
             text = block.text
         else:
             return None
+    if lost is not None:
+        d.lose(lost.extras, lost.at, w.log)
     if not calls:
         return None if text is None else {"role": "assistant", "content": text}
     written: list[Json] = []

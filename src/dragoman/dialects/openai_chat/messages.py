@@ -46,7 +46,7 @@ def read_history(d: OpenAIChat, docs: list[Json], at: str) -> list[Message]:
     custom = False
     places, contents = pointers(at, docs, "/content")
     for index, doc in enumerate(docs[begin:] if begin else docs, begin):
-        if index == stop:
+        if index == stop and not custom:  # results are marked by calls that stand before them
             d.reads.note(index, out)
         where = places[index]
         if doc.__class__ is not dict:

@@ -427,8 +427,13 @@ class ChatReader(StreamReader):
         if call is None:
             call = speaker.calls[number] = {}
             speaker.arguments[number] = Received(True)
+        name = name_of(call)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
+        if name and name_of(call) != name and (index is not None or number in speaker.ended):
+            key = "function" if "function" in call else "custom"
+            where = f"/choices/{speaker.number}/message/tool_calls/{number}/{key}/name"
+            self.late[where] = None
         if (index is not None or number in speaker.ended) and not CALL.fit(doc):
             where = f"/choices/{speaker.number}/message/tool_calls/{number}"
             self.late |= dict.fromkeys(CALL.others(doc, where))
@@ -692,3 +697,9 @@ class ChatReader(StreamReader):
             parts = [{"type": gateways.PART, "summary": items}]
         parts += speaker.parts
         return [*parts, {"type": "text", "text": text}] if text else parts
+
+
+def name_of(call: dict[str, Json]) -> Json:
+    """The name of a tool that is called, as far as it is known."""
+    inner = call.get("function") or call.get("custom")
+    return inner.get("name") if inner.__class__ is dict else None

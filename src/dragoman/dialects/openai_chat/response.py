@@ -8,7 +8,16 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
-from ...core.reading import as_dict, maybe_dict, maybe_number, maybe_str, need_dict, need_list
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_number,
+    maybe_str,
+    need_dict,
+    need_list,
+    only,
+    texts,
+)
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing, drop_empty_texts, is_empty_text
@@ -53,6 +62,7 @@ STOPS = Stops(
     calls=True,
 )
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
+HEAD = texts("id", "model", "service_tier")
 ENDED_IN_ERROR = "the response ended in an error"
 WORDS = ("message", "error", "detail")
 """Where the message of an error stands, whatever the server made of it."""
@@ -64,6 +74,7 @@ ITEMIZED = frozenset({"openai-responses", "open-responses", "router-responses", 
 NO_RESPONSE = "[No response generated]"
 UNDER_WAY = ("unfinished", "cancelled")
 CHOICE_KEYS = frozenset({"index", "message", "finish_reason", "logprobs"})
+USUAL_CHOICE = only(*CHOICE_KEYS)
 # https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage
 COUNTS = Counts(
     {
@@ -81,31 +92,38 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if d.is_failure(doc):
         return Response(None, None, (), failure=d.read_error(doc), dialect=d.name)
-    choices = [
-        as_dict(choice, f"/choices/{index}")
-        for index, choice in enumerate(need_list(doc, "choices", ""))
-    ]
-    failure, taken = None, RESPONSE_KEYS
-    if (found := error_beside(doc, choices, d.error_is_a_stop)) is not None:
+    choices = need_list(doc, "choices", "")
+    odd = doc.get("error")
+    for index, choice in enumerate(choices):
+        if choice.__class__ is not dict:
+            as_dict(choice, f"/choices/{index}")
+        odd = odd or choice.get("error") or choice.get("finish_reason") == "error"
+    failure, taken, spelling = None, RESPONSE_KEYS, None
+    if odd and (found := error_beside(doc, choices, d.error_is_a_stop)) is not None:
         place, error = found
         failure = d.read_error(error)
+        spelling = {"beside": True}
         if place is None:
             taken = RESPONSE_KEYS | {"error"}
         elif choices[place].get("error"):
+            choices = choices[:]
             choices[place] = {k: v for k, v in choices[place].items() if k != "error"}
             failure = replace(failure, at=f"/choices/{place}")
-    candidates = tuple([d.read_choice_of_answer(c, i) for i, c in enumerate(choices)])
+    candidates = []
+    for index, choice in enumerate(choices):
+        candidates.append(d.read_choice_of_answer(choice, index))
+    name, model, tier = HEAD(doc, "")
     usage = maybe_dict(doc, "usage", "")
     return Response(
-        maybe_str(doc, "id", ""),
-        maybe_str(doc, "model", ""),
-        candidates,
+        name,
+        model,
+        tuple(candidates),
         None if usage is None else d.read_usage(usage, "/usage"),
         maybe_number(doc, "created", ""),
-        failure=failure,
-        service_tier=maybe_str(doc, "service_tier", ""),
+        failure,
+        tier,
         dialect=d.name,
-        extras=d.keep(doc, taken, {"beside": True} if failure is not None else None),
+        extras=d.keep(doc, taken, spelling),
     )
 
 
@@ -113,22 +131,25 @@ def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     write_head(d, out, tree, w)
-    out["choices"] = [
-        d.write_candidate(candidate, index, w) for index, candidate in enumerate(tree.candidates)
-    ]
+    choices: list[Json] = []
+    out["choices"] = choices
+    for index, candidate in enumerate(tree.candidates):
+        choices.append(d.write_candidate(candidate, index, w))
     if d.fills_silence and tree.dialect in ITEMIZED:
-        fill_silence(d, out["choices"], tree, log)
+        fill_silence(d, choices, tree, log)
     d.put_usage(out, tree, w)
     if tree.service_tier is not None:
         d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     if tree.failure is not None:
         out["error"] = d.write_error(tree.failure, log)["error"]
-    return d.emit(out, tree, log)
+    return out if tree.extras is None else d.emit(out, tree, log)
 
 
 def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger) -> None:
     """What stands for an output without a message and a call: "[No response generated]"."""
     for choice, candidate in zip(choices, tree.candidates, strict=True):
+        if choice["message"].get("content") is not None:
+            continue  # as in most
         written = (value for key, value in choice["message"].items() if key != "role")
         ended = candidate.stop is not None and candidate.stop.reason not in UNDER_WAY
         if ended and all(value is None for value in written):
@@ -140,17 +161,18 @@ def fill_silence(d: OpenAIChat, choices: list[Json], tree: Response, log: Ledger
 def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) -> None:
     heads.put_id(d, out, tree, w, "chatcmpl-1")
     out["object"] = "chat.completion"
-    heads.put_created(d, out, "created", tree, w, heads.exact if w.same else int)
-    if tree.created is not None and out["created"] != tree.created:
-        heads.round_date("seconds", tree, d, w.log)
+    heads.put_seconds(d, out, "created", tree, w)
     heads.put_model(d, out, tree, w)
 
 
 def write_candidate(d: OpenAIChat, candidate: Candidate, index: int, w: Writing) -> Json:
-    message = d.write_answer(candidate, w)
-    out: dict[str, Json] = {"index": index, "message": message}
-    out |= {"finish_reason": d.stop_word(candidate, w), "logprobs": candidate.logprobs}
-    return d.emit(out, candidate, w.log)
+    out: dict[str, Json] = {
+        "index": index,
+        "message": d.write_answer(candidate, w),
+        "finish_reason": d.stop_word(candidate, w),
+        "logprobs": candidate.logprobs,
+    }
+    return out if candidate.extras is None else d.emit(out, candidate, w.log)
 
 
 def write_answer(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
@@ -172,6 +194,11 @@ def choose_stop(d: OpenAIChat, candidate: Candidate, stop: Stop) -> str | None:
 
 def as_read(d: OpenAIChat, candidate: Candidate) -> Message:
     """What a reader will find of a reply: an empty refusal is none, and calls come last."""
+    for block in candidate.message.content:
+        if block.__class__ is not Text:
+            break
+    else:
+        return candidate.message
     written = [block for block in candidate.message.content if not is_empty_text(block)]
     return Message("assistant", tuple(sorted(written, key=lambda b: isinstance(b, ToolCall))))
 
@@ -209,14 +236,17 @@ def is_failure(d: OpenAIChat, doc: dict[str, Json]) -> bool:
 
 def read_choice_of_answer(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
     at = f"/choices/{index}"
-    if doc.get("message") is None and is_filtered(d, doc):
+    given: Json = doc.get("message")
+    where = f"{at}/message"
+    if given is None and is_filtered(d, doc):
         given, where = FILTERED, at
-    else:
-        given, where = need_dict(doc, "message", at), f"{at}/message"
+    elif given.__class__ is not dict:
+        need_dict(doc, "message", at)
     message = without_empty_texts(d.read_assistant(given, where))
-    maybe_str(given, "role", message.at)
+    if given.get("role") != "assistant":
+        maybe_str(given, "role", message.at)
     stop = d.stop_of(maybe_str(doc, "finish_reason", at), message)
-    extras = d.keep(doc, CHOICE_KEYS)
+    extras = None if USUAL_CHOICE(doc) else d.keep(doc, CHOICE_KEYS)
     return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
 
 
@@ -228,9 +258,12 @@ def is_filtered(d: OpenAIChat, doc: dict[str, Json]) -> bool:
 
 def without_empty_texts(message: Message) -> Message:
     """``"content": ""`` says no more than null: many servers put it beside calls."""
-    content = [block for block in message.content if not is_empty_text(block)]
-    if len(content) == len(message.content):
+    for block in message.content:
+        if (block.__class__ is Text or block.__class__ is Refusal) and not block.text:
+            break
+    else:
         return message  # as most are
+    content = [block for block in message.content if not is_empty_text(block)]
     return replace(message, content=tuple(content))
 
 

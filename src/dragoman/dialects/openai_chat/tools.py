@@ -79,7 +79,7 @@ def read_tool(d: OpenAIChat, doc: dict[str, Json], at: str) -> Tool:
     kind = maybe_str(doc, "type", at)
     if kind == "custom" and doc.get("custom").__class__ is dict:
         return read_custom(d, doc, at)
-    if function.__class__ is dict:
+    if function.__class__ is dict and kind in (None, "function"):
         extras = d.keep(doc, ("type",), partly={"function": FUNCTION_KEYS})
         return read_function(function, f"{at}/function", at, extras)
     if kind is None or kind == "function":

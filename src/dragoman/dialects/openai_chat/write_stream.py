@@ -14,7 +14,17 @@ from msgspec.structs import replace
 from ...core.reading import encode
 from ...core.writing import is_blank, joint
 from ...ledger import Ledger
-from ...model import Block, Citation, Json, Reasoning, Refusal, Text, ToolCall
+from ...model import (
+    Block,
+    Citation,
+    Json,
+    Media,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+)
 from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
 from ...streams.orders import FunctionsOnly, InTurns
 from ...streams.splicing import Splice, between, silent
@@ -132,6 +142,9 @@ class ChatWriter(FunctionsOnly, InTurns):
             return begun + self.open_call(block, voice, index, number)
         if isinstance(block, Reasoning) and self.is_in_its_own_shape(block):
             return begun + self.open_own(event, block, voice)
+        if self.same and isinstance(block, Media | Raw) and "/content/" in block.at:
+            voice.received.add("content")
+            return begun + self.chunk(number, {"content": self.dialect.write_part(block, self.w)})
         if key is None or self.must_wait(event, (number, key)):
             return begun
         if isinstance(block, Reasoning):  # another reasoning block is apart from the one before

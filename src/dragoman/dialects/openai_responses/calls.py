@@ -11,6 +11,7 @@ from ...core.lowering import SEARCH
 from ...core.reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
 from ...core.writing import is_blank, is_plain_text, object_of
 from ...errors import Malformed
+from ...ledger import Ledger
 from ...model import Block, Extras, Json, Raw, Reasoning, Signature, Text, ToolCall, ToolResult
 from ...tools.tool_errors import unmark_error
 from .parts import (
@@ -47,6 +48,7 @@ PLAIN_CALL = only("type", "call_id", "name", "arguments")
 PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
+OWN_ID = "an item id for a tool call"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
 
@@ -76,14 +78,15 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
         and call.id is not None
         and call.kind == "function"
         and call.namespace is None
-        and not w.reply
         and text
         and not text.isspace()
+        and not (w.reply and w.same)
     ):  # the usual shape
         call_id = call.id if w.ids.stays(call.id) else w.call_id(call)
         if name not in w.names.staying:
             name = w.tool_name(name, call.at)
-        return {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
+        usual: dict[str, Json] = {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
+        return add_item_id(d, usual, call, w) if w.reply else usual
     custom = call.kind == "custom"
     out: dict[str, Json] = {"type": CALL_TYPES.get(call.kind, CALL)}
     if call.id is not None or not w.same:
@@ -104,12 +107,23 @@ def write_call(d: ResponsesBase, call: ToolCall, w: ItemWriting) -> Json:
             why = f"the id has another form than those of {d.name}"
             w.log.dropped("tool_call.item_id", call.at, why)
     if w.reply:
-        out["status"] = "completed"
-        if not w.same and "id" not in out and d.names_calls:  # clients go by it
-            out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
-            why = f"{d.name} requires an item id for a tool call; written as {out['id']!r}"
-            w.log.invented("tool_call.item_id", call.at, why)
+        add_item_id(d, out, call, w)
     return out if call.extras is None else d.emit(out, part_of(d, call), w.log)
+
+
+def add_item_id(d: ResponsesBase, out: dict[str, Json], call: ToolCall, w: ItemWriting) -> Json:
+    """In a reply every call has a status, and an id beside the one that pairs it."""
+    out["status"] = "completed"
+    if not w.same and d.names_calls and "id" not in out:  # clients go by it
+        made = out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
+        w.log.later(note_item_id, d, "tool_call.item_id", OWN_ID, call, made)
+    return out
+
+
+def note_item_id(
+    d: ResponsesBase, code: str, what: str, block: Block, made: str, log: Ledger
+) -> None:
+    log.invented(code, block.at, f"{d.name} requires {what}; written as {made!r}")
 
 
 def read_search_call(d: ResponsesBase, doc: dict[str, Json], at: str) -> ToolCall:
@@ -290,7 +304,7 @@ def write_reasoning(d: ResponsesBase, block: Reasoning, w: ItemWriting) -> Json 
     signature, made = block.signature, block.id
     if made is None and w.reply and not w.same:
         made = w.item_id("rs")
-        w.log.invented("reasoning.id", block.at, f"reasoning has an id in {d.name}: {made!r}")
+        w.log.later(note_reasoning_id, d, block, made)
     out: dict[str, Json] = {"type": "reasoning"}
     if made is not None:
         out["id"] = made
@@ -301,6 +315,10 @@ def write_reasoning(d: ResponsesBase, block: Reasoning, w: ItemWriting) -> Json 
     if signature is not None:
         out["encrypted_content"] = signature.data
     return out if block.extras is None else d.emit(out, block, w.log)
+
+
+def note_reasoning_id(d: ResponsesBase, block: Block, made: str, log: Ledger) -> None:
+    log.invented("reasoning.id", block.at, f"reasoning has an id in {d.name}: {made!r}")
 
 
 def read_result_part(d: ResponsesBase, doc: dict[str, Json], at: str) -> Block:
@@ -367,4 +385,4 @@ def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
             return None
         if part.get("text").__class__ is not str:
             return None
-    return tuple(part["text"] for part in parts)
+    return tuple([part["text"] for part in parts])

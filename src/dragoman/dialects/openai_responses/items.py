@@ -34,7 +34,7 @@ from ...model import (
 from ...tools.tool_errors import MARK
 from . import calls, parts
 from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT
-from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting, is_item
+from .parts import INPUT, NO_READERS, OUTPUT, PART, PLAIN_TEXT, ItemWriting, is_item
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
@@ -78,7 +78,15 @@ PROVIDED = frozenset({"program_output", "tool_search_output"})
 # The usual shapes
 PLAIN_MESSAGE = only("role", "content")
 TYPED_MESSAGE = only("type", "role", "content")
+USUAL_MESSAGE = only("type", "id", "status", "role", "content")
+USUAL_TEXT = only("type", "text", "annotations", "logprobs")
+USUAL_CALL = only("type", "id", "status", "call_id", "name", "arguments")
 
+
+NOTHING: tuple[Json, ...] = (None, [])
+OTHERS = (Hosted, Raw)
+NO_ITEMS = (Media, ToolResult)
+"""What no item of the model holds."""
 
 # A plain message after one of these begins an item without a mark.
 UNMARKED = (NoneType, ToolCall, Reasoning, Hosted)
@@ -212,11 +220,11 @@ def read_item(
 
 
 def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
+    if block.__class__ is ToolCall:
+        return d.write_call(block, w)
+    if block.__class__ is Reasoning:
+        return d.write_reasoning(block, w)
     match block:
-        case ToolCall():
-            return d.write_call(block, w)
-        case Reasoning():
-            return d.write_reasoning(block, w)
         case Hosted() if block.payload.get("type").__class__ is not str:  # nobody could read it
             d.omit(block, w.log)
         case Hosted() | Raw() if d.knows(block.dialect):
@@ -230,7 +238,16 @@ def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...
     """The items of a response: all of them are the model's."""
     run: list[Block] = []
     for index, doc in enumerate(docs):
-        read_message_at(d, doc, f"{at}/{index}", run)
+        where = f"{at}/{index}"
+        if doc.__class__ is dict and doc.get("type") == "function_call" and USUAL_CALL(doc):
+            call_id, item_id, name = doc.get("call_id"), doc.get("id"), doc.get("name")
+            given = doc.get("arguments")
+            if given.__class__ is name.__class__ is call_id.__class__ is item_id.__class__ is str:
+                if doc.get("status") == "completed" and given and not given.isspace():
+                    # the usual shape
+                    run.append(ToolCall(call_id, name, given, "function", item_id, at=where))
+                    continue
+        read_message_at(d, doc, where, run)
     return tuple(run)
 
 
@@ -298,7 +315,7 @@ def read_turn(
 
 def is_foreign(d: ResponsesBase, block: Block) -> bool:
     """Whether a block is one that only another dialect knows."""
-    return isinstance(block, Hosted | Raw) and not d.knows(block.dialect)
+    return isinstance(block, OTHERS) and not d.knows(block.dialect)
 
 
 def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
@@ -310,12 +327,12 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
             out.append(write_easy(d, block, w))
         elif easy and block.__class__ is ToolCall and block.extras is None and not written:
             out.append(d.write_call(block, w))  # the usual shape
-        elif block.__class__ is Text or d.is_part(block, w):
+        elif block.__class__ is Text or (not is_alone(block, w) and d.is_part(block, w)):
             if written and d.begins_item(block.extras):
                 out.append(write_message_item(d, written, w))
                 written = []
             written.append(block)
-        elif isinstance(block, Media | ToolResult) or is_foreign(d, block):
+        elif isinstance(block, NO_ITEMS) or is_foreign(d, block):
             d.omit(block, w.log)  # texts around it still follow each other
         else:
             if written:
@@ -325,6 +342,12 @@ def write_turn(d: ResponsesBase, content: Sequence[Block], out: list[Json], w: I
                 out.append(doc)
     if written:
         out.append(write_message_item(d, written, w))
+
+
+def is_alone(block: Block, w: ItemWriting) -> bool:
+    """Whether a block of a response is an item of its own, as calls and reasoning mostly are."""
+    kind = block.__class__
+    return w.reply and (kind is Reasoning or (kind is ToolCall and block.extras is None))
 
 
 def begins_item(d: ResponsesBase, extras: Extras | None) -> bool:
@@ -385,6 +408,9 @@ def read_message_item(
 ) -> None:
     """A message of the assistant: its parts, of which the first remembers the item."""
     content = doc.get("content")
+    if reply and content.__class__ is list and (usual := read_usual_reply(d, doc, at)) is not None:
+        run.append(usual)
+        return
     where = f"{at}/content"
     if content.__class__ is str:
         after = run[-1] if run else None
@@ -408,6 +434,22 @@ def read_message_item(
     run += blocks
 
 
+def read_usual_reply(d: ResponsesBase, doc: dict[str, Json], at: str) -> Text | None:
+    """A message of a response as the API sends it, if its content is one text without sources."""
+    content, made = doc["content"], doc.get("id")
+    part = content[0] if len(content) == 1 else None
+    if made.__class__ is not str or doc.get("status") != "completed" or not USUAL_MESSAGE(doc):
+        return None
+    if part.__class__ is not dict or part.get("type") != OUTPUT or not USUAL_TEXT(part):
+        return None
+    text = part.get("text")
+    if text.__class__ is not str:
+        return None
+    if part.get("annotations") not in NOTHING or part.get("logprobs") not in NOTHING:
+        return None
+    return Text(text, at=at, extras=Extras(d.name, {"id": made}, inner=(PART,)))
+
+
 def write_message_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
     """A message item of the assistant."""
     first = blocks[0]
@@ -427,10 +469,14 @@ def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) ->
     """
     if w.reply:
         made = w.item_id("msg")
-        why = f"{d.name} requires a message id; written as {made!r}"
-        w.log.invented("message.id", blocks[0].at, why)
-        out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
-        return out | {"role": "assistant", "content": write_spoken(d, blocks, w)}
+        w.log.later(calls.note_item_id, d, "message.id", "a message id", blocks[0], made)
+        return {
+            "type": "message",
+            "id": made,
+            "status": "completed",
+            "role": "assistant",
+            "content": write_spoken(d, blocks, w),
+        }
     if (text := parts.bare_text(d, blocks, w)) is not None:
         return {"role": "assistant", "content": text}
     content = write_spoken(d, blocks, w)

@@ -99,8 +99,11 @@ def write_request(d: ResponsesBase, tree: Request, log: Ledger) -> Json:
     facts = w.address(d.vendor, tree.model)
     if facts is not UNKNOWN:
         tree = fitting.fit(tree, facts, log)
-    left = d.write_prompt(out, tree.messages, w)
-    out["input"] = d.write_items(left, w)
+    if tree.messages is log.plain and not d.listed:
+        write_texts(out, log.texts)
+    else:
+        left = d.write_prompt(out, tree.messages, w)
+        out["input"] = d.write_items(left, w)
     if tree.tools is not None:
         tools = write_tool_list(d, tree.tools, w)
         if tools or w.same:
@@ -175,6 +178,13 @@ def read_conversation(d: ResponsesBase, doc: dict[str, Json], taken: set[str]) -
         out.append(Message("system", (Text(system, at="/system"),), at="/system"))
     read_input(d, doc.get("input"), "/input", out)
     return out
+
+
+def write_texts(out: dict[str, Json], texts: list[tuple[str, str]]) -> None:
+    """A conversation that is texts and nothing else: the prompt, and the items."""
+    if texts[0][0] == "system":
+        out["instructions"] = texts.pop(0)[1]
+    out["input"] = [{"role": role, "content": text} for role, text in texts]
 
 
 def write_prompt(

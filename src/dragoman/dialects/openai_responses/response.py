@@ -8,7 +8,15 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
-from ...core.reading import as_dict, maybe_dict, maybe_list, maybe_number, maybe_str, missing
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    missing,
+    texts,
+)
 from ...core.turns import note_error_code, note_error_type
 from ...core.writing import Writing
 from ...dialect import Dialect
@@ -71,6 +79,8 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "other": ("incomplete", None, True),
 }
 
+COMPLETE = ("end", "tool-call")
+
 # The codes that a failed response may bear, for those kinds that have one.
 FAILURE_CODES: dict[ErrorKind, str] = {
     "invalid-request": "invalid_prompt",
@@ -102,6 +112,7 @@ LEAST_ECHO: dict[str, Json] = {
     "tool_choice": "auto",
     "tools": [],
 }
+REQUIRED_ECHO = {key: value for key, value in LEAST_ECHO.items() if value is not None}
 UNSET = {key: value for key, value in LEAST_ECHO.items() if value is None}
 TAKEN = frozenset(
     {
@@ -121,6 +132,7 @@ COUNTS = Counts(
     },
     whole=True,
 )
+HEAD = texts("id", "model", "service_tier")
 ALL_TEXT = "output_text"
 WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 
@@ -130,22 +142,23 @@ def read_response(d: ResponsesBase, doc: Json) -> Response:
     if "output" not in doc and "status" not in doc:
         missing("output", "")
     blocks = read_answer(d, maybe_list(doc, "output", "") or [], "/output")
-    taken = TAKEN
-    if doc.get("status") is None:
+    taken, status = TAKEN, doc.get("status")
+    if status is None:
         taken -= {"incomplete_details"}
-    if doc.get("status") in BROKEN_OFF:
+    elif status in BROKEN_OFF:
         blocks = as_broken_off(blocks)
     message = Message("assistant", blocks, at="/output" if "output" in doc else "")
     usage = maybe_dict(doc, "usage", "")
     failure = doc.get("error")
+    name, model, tier = HEAD(doc, "")
     return Response(
-        maybe_str(doc, "id", ""),
-        maybe_str(doc, "model", ""),
-        (Candidate(message, read_stop(d, doc, blocks), at=""),),
+        name,
+        model,
+        (Candidate(message, read_stop(d, doc, blocks)),),
         None if usage is None else read_usage(d, usage, "/usage"),
         maybe_number(doc, "created_at", ""),
         None if failure is None else read_failure(d, failure),
-        maybe_str(doc, "service_tier", ""),
+        tier,
         read_echo(d, doc),
         dialect=d.name,
         extras=without_copy(blocks, d.keep(doc, taken)),
@@ -180,9 +193,7 @@ def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
     out: dict[str, Json] = {}
     heads.put_id(d, out, tree, w, "resp_1")
     out["object"] = "response"
-    heads.put_created(d, out, "created_at", tree, w, heads.exact if w.same else int)
-    if tree.created is not None and out["created_at"] != tree.created:
-        heads.round_date("seconds", tree, d, w.log)
+    heads.put_seconds(d, out, "created_at", tree, w)
     heads.put_model(d, out, tree, w)
     write_stop(d, out, tree, candidate, w)
     out.setdefault("error", None)
@@ -195,19 +206,23 @@ def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
         last = candidate.message.content[-1]
         if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
             items[-1]["status"] = "incomplete"
-    d.lose(candidate.message.extras, candidate.message.at, log)
-    d.lose(candidate.extras, candidate.at, log)
+    if candidate.message.extras is not None:
+        d.lose(candidate.message.extras, candidate.message.at, log)
+    if candidate.extras is not None:
+        d.lose(candidate.extras, candidate.at, log)
     out["usage"] = None if tree.usage is None else write_usage(d, tree.usage, w)
     if tree.service_tier is not None:
         d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     d.write_echo(out, tree, w)
+    if tree.extras is None:
+        return out
     if has_rest(d, tree, ALL_TEXT):
         out[ALL_TEXT] = text_in(candidate.message.content)
     return d.emit(out, tree, log)
 
 
 def read_echo(d: ResponsesBase, doc: dict[str, Json]) -> Extras | None:
-    fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
+    fields = {k: v for k, v in doc.items() if v is not None and k in ECHO}
     return Extras(d.name, fields) if fields else None
 
 
@@ -224,23 +239,28 @@ def write_echo(d: ResponsesBase, out: dict[str, Json], tree: Response, w: ItemWr
     if echo is not None and d.is_same(echo.dialect):
         out |= UNSET | echo.fields
         return
-    least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
-    same = echo is not None and echo.fields == least
+    same = echo is not None and echo.fields == REQUIRED_ECHO
     if echo is not None and echo.fields and not same:
         why = f"{d.name} does not repeat this field of the request"
         w.log.dropped("response.echo", tree.at, why)
     if w.same:
         return
-    out |= LEAST_ECHO | {"tools": []}
-    if same:
-        return
+    out |= LEAST_ECHO
+    out["tools"] = []
+    if not same:
+        w.log.later(note_echo, d)
+
+
+def note_echo(d: ResponsesBase, log: Ledger) -> None:
     why = f"{d.name} repeats the request in a response; written as no tools"
-    w.log.invented("response.echo", "", f"{why} and the default tool_choice")
+    log.invented("response.echo", "", f"{why} and the default tool_choice")
 
 
 def read_stop(d: ResponsesBase, doc: dict[str, Json], blocks: tuple[Block, ...]) -> Stop | None:
     """The status does not tell a call or a refusal from a plain end; the items do."""
     status = maybe_str(doc, "status", "")
+    if status == "completed" and doc.get("incomplete_details") is None:
+        return Stop(end_of(blocks), status, d.name)  # as most do
     details = maybe_dict(doc, "incomplete_details", "")
     if status is None:
         return None
@@ -268,6 +288,11 @@ def write_stop(
             write_own_stop(out, stop)
         return
     content = candidate.message.content
+    if stop is not None and failure is None and stop.reason in COMPLETE:
+        out["status"], out["incomplete_details"] = "completed", None
+        if end_of(content) != stop.reason:
+            d.note_stop(candidate, "completed", w.log)
+        return  # as most do
     if stop is None and failure is None:
         d.invent_stop(candidate, "in_progress", w.log)
     reason: StopReason = "unfinished" if stop is None else stop.reason
@@ -336,7 +361,7 @@ def write_usage(d: ResponsesBase, usage: Usage, w: Writing) -> dict[str, Json]:
     ttls = usage.cache_write_ttl
     if ttls and (w.same or any(ttls.values())) and "usage.cache_ttl" not in d.can.lacks:
         write_ttls(d, out, usage, ttls, w)
-    return d.emit(out, usage, w.log)
+    return out if usage.extras is None else d.emit(out, usage, w.log)
 
 
 def read_ttls(inputs: Json) -> dict[str, int] | None:

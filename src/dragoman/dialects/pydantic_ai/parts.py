@@ -205,7 +205,7 @@ def write_media(d: PydanticAI, block: Media, w: Writing) -> dict[str, Json]:
         out["media_type"] = f"{block.kind}/*" if block.kind != "document" else "application/pdf"
     if source.media_type is not None:
         out["media_type"] = source.media_type
-    if block.detail is not None:
+    if block.detail is not None and (w.same or block.detail != "auto"):  # the default
         out["vendor_metadata"] = {"detail": block.detail}
     return d.emit(out, block, w.log)
 

@@ -7,6 +7,7 @@ A framer takes bytes in any pieces (``feed``, then ``close``) and gives frames, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Protocol, TypeAlias
 
@@ -49,8 +50,13 @@ class Framer(Protocol):
 def framer(kind: str, limit: int = LIMIT) -> Framer:
     """A framer by its name: ``sse``, ``ndjson``, ``array``, ``either`` of the first and the last,
     ``eventstream``. The name is that of its module, which ends in a ``FRAMER``."""
+    return _maker(kind)(limit)
+
+
+@cache
+def _maker(kind: str) -> Callable[[int], Framer]:
     make: Callable[[int], Framer] = import_module(f".{kind}", __name__).FRAMER
-    return make(limit)
+    return make
 
 
 def write_frame(kind: str, frame: Frame) -> bytes:
