@@ -579,6 +579,8 @@ def beside(message: dict[str, Any]) -> dict[str, Any]:
     marks = extra.get(SIGNED) if isinstance(extra, dict) else None
     if not isinstance(marks, dict) or not isinstance(calls, list):
         return message
+    if not marks.keys() <= {call.get("id") for call in calls}:
+        return message  # some are of no call, and so all of them stay where they are
     own = [call | {"signature": marks.get(call.get("id"))} for call in calls]
     rest = {k: v for k, v in extra.items() if k != SIGNED} if isinstance(extra, dict) else extra
     return {**message, "tool_calls": own, "additional_kwargs": rest}
@@ -1234,6 +1236,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     if leaf.key in ("name", "recipient") and text.startswith("functions."):  # Harmony's calls
         text = text.removeprefix("functions.")
+        if text in there.words:
+            return True
     # Said once, it need not be written again: names and ids, keys, and quotes of what was written.
     if text in MAGIC and MAGIC[text] in there.hay:
         return True

@@ -454,8 +454,8 @@ class Writer:
         """What is told of a message: as it was, or made up."""
         by_model = message.role == "assistant"
         role = "assistant" if by_model else "user"
-        if own.fields.get("info"):
-            return {"role": role, **own.fields["info"]}
+        if own.fields:
+            return {"role": role, **own.fields.get("info", {})}
         self.made = True
         when = self.now()
         info: Line = {"role": role, "id": self.id("msg"), "sessionID": NOBODY}

@@ -103,6 +103,7 @@ class AnthropicMessages(Ruled):
         refusals=cap.NOWHERE,
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            redacted=frozenset({("anthropic", "encrypted")}),
             unsigned=cap.RESPONSE,
         ),
         unfit={

@@ -439,7 +439,8 @@ def write_reasoning(
         why = f"a message of {d.name} has signatures of one provider"
         w.log.dropped("reasoning.signature", block.at, why)
         signature = None
-    if signature is not None and signature.issuer == "anthropic" and signature.kind == "encrypted":
+    encrypted = signature is not None and signature.kind == "encrypted"
+    if signature is not None and encrypted and signature.issuer == "anthropic" and not block.words:
         own = d.emit({"type": "redacted_thinking", "data": signature.data}, block, w.log)
         return [{"type": "non_standard", "value": own}]
     out: dict[str, Json] = {"type": "reasoning"}

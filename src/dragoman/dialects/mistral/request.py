@@ -40,7 +40,9 @@ def write_request(d: Mistral, tree: Request, log: Ledger) -> Json:
         return out
     messages = out["messages"]
     begun = bool(messages) and messages[-1]["role"] == "assistant"
-    if is_begun(last):
+    if same and begun:
+        messages[-1]["prefix"] = True
+    elif is_begun(last):
         continues(d, tree, begun, True, log)
         if begun:
             messages[-1]["prefix"] = True
