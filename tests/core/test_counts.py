@@ -16,13 +16,14 @@ from dragoman.ledger import Ledger
 from dragoman.model import Usage
 
 COUNTING = [d for name in dialects.names() if (d := dialects.get(name)).counts.rows]
-ODD = (None, 0, 7, -1, 1.5, "7", True, {}, {"more": 1}, [])
+ODD: tuple[Any, ...] = (None, 0, 7, -1, 1.5, "7", True, {}, {"more": 1}, [])
 
 
 def usage(rng: Random) -> Usage:
-    apart = [rng.choice((None, 0, rng.randrange(100))) for _ in range(3)]
+    read, written, reasoning = [rng.choice((None, 0, rng.randrange(100))) for _ in range(3)]
     unsaid = ("output",) if rng.random() < 0.2 else ()
-    return Usage(rng.randrange(99), *apart[:2], None, rng.randrange(99), apart[2], unsaid, at="/u")
+    given, made = rng.randrange(99), rng.randrange(99)
+    return Usage(given, read, written, None, made, reasoning, unsaid, at="/u")
 
 
 def document(counts: Counts, rng: Random) -> dict[str, Any]:
@@ -55,8 +56,12 @@ def read(dialect: Dialect, counts: Counts, doc: dict[str, Any]) -> Usage | str:
 def looping(counts: Counts) -> Counts:
     """The same table, for which nothing is as usual."""
     slow = counts.but()
-    slow._read_usual = lambda doc: None
+    slow._read_usual = not_usual
     return slow
+
+
+def not_usual(doc: dict[str, Any]) -> None:
+    return None
 
 
 @pytest.mark.parametrize("dialect", COUNTING, ids=lambda d: d.name)
