@@ -20,11 +20,10 @@ ODD: tuple[Any, ...] = (None, 0, 7, -1, 1.5, "7", True, {}, {"more": 1}, [])
 
 
 def usage(rng: Random) -> Usage:
-    read, written, thinking = (rng.choice((None, 0, rng.randrange(100))) for _ in range(3))
+    read, written, reasoning = [rng.choice((None, 0, rng.randrange(100))) for _ in range(3)]
     unsaid = ("output",) if rng.random() < 0.2 else ()
-    return Usage(
-        rng.randrange(99), read, written, None, rng.randrange(99), thinking, unsaid, at="/u"
-    )
+    given, made = rng.randrange(99), rng.randrange(99)
+    return Usage(given, read, written, None, made, reasoning, unsaid, at="/u")
 
 
 def document(counts: Counts, rng: Random) -> dict[str, Any]:
@@ -57,8 +56,12 @@ def read(dialect: Dialect, counts: Counts, doc: dict[str, Any]) -> Usage | str:
 def looping(counts: Counts) -> Counts:
     """The same table, for which nothing is as usual."""
     slow = counts.but()
-    slow._read_usual = lambda doc: None
+    slow._read_usual = not_usual
     return slow
+
+
+def not_usual(doc: dict[str, Any]) -> None:
+    return None
 
 
 @pytest.mark.parametrize("dialect", COUNTING, ids=lambda d: d.name)
