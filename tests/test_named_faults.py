@@ -395,3 +395,14 @@ def test_the_name_of_a_system_prompt_that_is_not_stored(target: str) -> None:
     messages = [{"role": "system", "name": "narrator", "content": "Be brief."}, HI]
     result = dragoman.convert(messages, source="openai-chat", target=target, facet="messages")
     assert "dropped message.name /0" in entries(result)
+
+
+@pytest.mark.parametrize("target", ["gemini-cli", "qwen-code", "google-adk", "openai-chat"])
+def test_a_part_of_a_result_that_only_gemini_knows(target: str) -> None:
+    result = {"name": "f", "response": {"output": "o"}, "parts": [{"mediaProcessing": "STATIC"}]}
+    contents = [{"role": "user", "parts": [{"functionResponse": result}]}]
+    found = dragoman.convert(
+        {"contents": contents}, source="gemini", target=target, facet="messages"
+    )
+    place = "/contents/0/parts/0/functionResponse/parts/0"
+    assert "STATIC" in json.dumps(found.document) or place in paths(found)

@@ -394,7 +394,9 @@ def split_result(d: Gemini, result: ToolResult, w: Writing) -> tuple[list[Text],
         elif isinstance(block, Media):
             if (part := write_media(d, block, w)) is not None:
                 parts.append(part)
-        elif isinstance(block, Raw | Hosted) and d.is_same(block.dialect):
+        elif isinstance(block, Raw | Hosted) and (
+            d.accepts(block) if isinstance(block, Raw) else d.is_same(block.dialect)
+        ):
             parts.append(block.payload)
     return texts, parts
 
