@@ -31,7 +31,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it. A folder stands for
 # all that is in it and is not named itself.
 LAYERS = [
-    {"errors", "model", "core/capabilities", "core/words"},
+    {"errors", "model", "core/capabilities", "core/lazy", "core/words"},
     {"core/models"},
     {
         "ledger",
