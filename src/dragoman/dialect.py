@@ -27,7 +27,7 @@ from .core.lowering import is_usual, lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
-from .core.turns import lose_answer, lose_fields
+from .core.turns import lose_fields, lose_reply
 from .core.words import NO_STOPS, Stops
 from .core.writing import Writing, wants_calls_run
 from .errors import Malformed, Unsayable, Unsupported
@@ -279,7 +279,7 @@ class Dialect:
         if tree.candidates or not self.is_same(tree.dialect):
             why = f"{self.name} writes a failed response as an error document"
             log.moved("response.failure", failure.at, why)
-        lose_answer(tree, log)
+        lose_reply(tree, log)
         return self.write(failure, log)
 
     def is_unsaid(self, choice: ToolChoice) -> bool:

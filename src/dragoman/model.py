@@ -313,7 +313,7 @@ class Tool(Node, frozen=True):
     it stands below ``at``, if it stands there word for word. Kind ``hosted`` is a tool that the
     provider defines; ``service`` names it and ``payload`` is the dialect's own form.
 
-    A tool in a ``namespace`` is known by both names; the first tool of each group bears what is
+    A tool in a ``namespace`` is known by both names; the first tool of each group has what is
     written about the ``group``. A ``deferred`` tool is loaded only when a tool search finds it.
     """
 

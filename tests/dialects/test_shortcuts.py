@@ -144,7 +144,7 @@ SHORT: dict[str, list[tuple[ModuleType, str]]] = {
     "gemini": [
         (gemini_turns, "PLAIN_CONTENT"), (gemini_turns, "PLAIN_PART"), (gemini_parts, "PLAIN_PART"),
         (gemini_parts, "PLAIN_CALLING"), (gemini_parts, "PLAIN_THOUGHT"),
-        (gemini_parts, "PLAIN_ANSWERING"),
+        (gemini_parts, "PLAIN_REPLYING"),
     ],
     "openai-responses": [
         (responses_items, "PLAIN_CALL"), (responses_items, "PLAIN_RESULT"),

@@ -35,11 +35,11 @@ NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolRe
 
 
 class Citations(Struct, frozen=True, kw_only=True):
-    """Which texts may bear citations, of what, and what is told of it."""
+    """Which texts may have citations, of what, and what is told of it."""
 
     places: Places = EVERYWHERE
     everyone: bool = True
-    """Whether texts of others than the assistant may bear them, those of results too."""
+    """Whether texts of others than the assistant may have them, those of results too."""
     forms: tuple[str, ...] | None = None
     """What may be cited (``CITED``); None: anything."""
     lacks: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Texts(Struct, frozen=True, kw_only=True):
     blank: Places = EVERYWHERE
     """Texts of white space."""
     cited: bool = False
-    """Whether an empty text stays that bears citations."""
+    """Whether an empty text stays that has citations."""
     results: Literal["any", "same", "string"] = "any"
     """Which a tool result may hold: any, the same as a message, or the same unless it is all that
     the result is and has white space at least."""
@@ -209,10 +209,10 @@ BY_EFFORT = ThinkingForm(
 
 
 class Caching(Struct, frozen=True, kw_only=True):
-    """What may bear a prompt-cache mark, and how long a cache lives."""
+    """What may have a prompt-cache mark, and how long a cache lives."""
 
     on: frozenset[str]
-    """What may bear one (``MARKED``)."""
+    """What may have one (``MARKED``)."""
     places: Places = HISTORY
     ttls: tuple[str, ...] | None = None
     """The lifetimes that a mark can ask for; None: any."""
@@ -232,7 +232,7 @@ MARKED = {
     "tool": "tools",
     "request": "requests as a whole",
 }
-"""What may bear a cache mark, and what it is called in the ledger."""
+"""What may have a cache mark, and what it is called in the ledger."""
 
 ALL_MARKS = Caching(on=frozenset(MARKED), places=EVERYWHERE)
 NO_MARKS = Caching(on=frozenset())

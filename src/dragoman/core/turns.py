@@ -253,7 +253,7 @@ def note_error_code(tree: Failure, code: str, log: Ledger) -> None:
         log.approximated("error.code", tree.at, f"{tree.code!r} written as {code!r}")
 
 
-def lose_answer(tree: Response, log: Ledger) -> None:
+def lose_reply(tree: Response, log: Ledger) -> None:
     """What a failed reply says beside its error, where only the error is written."""
     for code, value in (
         ("response.id", tree.id),
@@ -283,7 +283,7 @@ def lose_answer(tree: Response, log: Ledger) -> None:
 
 
 def place_of(block: Block, at: str, extras: Extras | None) -> str:
-    """Where a result stands; if it bears what its turn says beyond the tree, where that stands."""
+    """Where a result stands; if it has what its turn says beyond the tree, where that stands."""
     return at if extras is not None and extras.fields else block.at
 
 

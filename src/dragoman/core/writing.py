@@ -208,7 +208,7 @@ class Writing:
         return call_id
 
     def calls(self, name: str, at: str) -> bool:
-        """Whether a call may bear its id, as nearly all may: ``call_once`` for these."""
+        """Whether a call may have its id, as nearly all may: ``call_once`` for these."""
         if name in self.called or not (self.same or self.ids.stays(name)):
             return False
         self.called[name] = self.results, at

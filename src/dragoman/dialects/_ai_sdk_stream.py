@@ -23,7 +23,7 @@ def signature_of(block: Block) -> Signature | None:
 def signed_late(
     reader: StreamReader, block: Block, before: Signature | None, index: int
 ) -> list[Event]:
-    """A text that has been passed on without its signature: an empty text bears it."""
+    """A text that has been passed on without its signature: an empty text has it."""
     signature = signature_of(block)
     if signature is None or signature == before:
         return []

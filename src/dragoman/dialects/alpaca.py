@@ -117,10 +117,10 @@ def read_question(text: str, at: str) -> list[Message]:
 
 def read_reply(text: str, at: str) -> list[Message]:
     found = THINK.match(text)
-    thoughts = () if found is None else (Reasoning((found[1],), at=at),)
+    reasoning = () if found is None else (Reasoning((found[1],), at=at),)
     words = text if found is None else text[found.end() :]
     said = (Text(words, at=at),) if words else ()
-    return [Message("assistant", (*thoughts, *said), at=at)]
+    return [Message("assistant", (*reasoning, *said), at=at)]
 
 
 DIALECT = Alpaca()

@@ -175,10 +175,10 @@ class ChatML(Records):
             return
         blocks: list[Block] = []
         if role == "assistant":
-            if (thought := THINK.match(body)) is not None:
-                if thought[1]:
-                    blocks.append(Reasoning((thought[1],), at=at))
-                body = body[thought.end() :]
+            if (reasoned := THINK.match(body)) is not None:
+                if reasoned[1]:
+                    blocks.append(Reasoning((reasoned[1],), at=at))
+                body = body[reasoned.end() :]
             calls = [read_call(call) for call in CALL.findall(body)]
             words = CALL.sub("", body) if calls else body
             blocks += [Text(words, at=at), *calls] if words else calls
@@ -266,22 +266,22 @@ class ChatML(Records):
 
     def write_reply(self, message: Message, w: Writing) -> str:
         texts: list[tuple[str, str]] = []
-        thoughts: list[str] = []
+        reasoning: list[str] = []
         calls: list[str] = []
         for block in message.content:
             if isinstance(block, ToolCall):
                 calls.append(self.write_call(block, w))
             elif isinstance(block, Reasoning):
                 self.lose(block.extras, block.at, w.log)
-                if thoughts:
+                if reasoning:
                     self.join_text(block.at, w.log)
-                thoughts.append(defuse("\n\n".join(filter(None, block.words)), block.at, w))
+                reasoning.append(defuse("\n\n".join(filter(None, block.words)), block.at, w))
             elif (text := self.plain(block, w.log)) is not None:
                 texts.append((defuse(text, block.at, w), block.at))
         words = self.join_texts(texts, w.log)
-        thought = "\n\n".join(filter(None, thoughts))
+        reasoned = "\n\n".join(filter(None, reasoning))
         body = "\n".join(filter(None, [words, *calls]))
-        return (f"<think>\n{thought}\n</think>\n\n" if thought else "") + body
+        return (f"<think>\n{reasoned}\n</think>\n\n" if reasoned else "") + body
 
     def write_call(self, call: ToolCall, w: Writing) -> str:
         self.lose_call(call, w)

@@ -362,7 +362,7 @@ class Harmony(Records):
             self.omit_message(message, w.log)
 
     def write_call(self, call: ToolCall, names: dict[str, str], w: Writing) -> dict[str, Json]:
-        self.lose_call(replace(call, extras=None), w)  # what it bears is emitted with it
+        self.lose_call(replace(call, extras=None), w)  # what it has is emitted with it
         call = freeform.as_function(call, w.same)
         name = w.tool_name(call.name, call.at)
         if call.id is not None:

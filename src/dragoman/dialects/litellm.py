@@ -1,7 +1,7 @@
 """LiteLLM's chat completions, a variant of OpenAI Chat that it makes of every vendor's.
 
 What it does differently: Claude's reasoning stands beside the content as it came, signed, in
-``thinking_blocks``, with its text in ``reasoning_content``; parts and tools may bear Anthropic's
+``thinking_blocks``, with its text in ``reasoning_content``; parts and tools may have Anthropic's
 cache mark; how Claude thinks is ``thinking``, with a budget; what else a vendor says is in
 ``provider_specific_fields``.
 """

@@ -2,7 +2,7 @@
 
 What it does differently: the model's reasoning stands beside the reply as ``reasoning_content``;
 whether it thinks is ``enable_thinking``, and it may have a budget; while it thinks, no call can be
-forced; a turn that the model goes on with says ``partial``; a part may bear Anthropic's cache mark,
+forced; a turn that the model goes on with says ``partial``; a part may have Anthropic's cache mark,
 and what was written to the cache is counted; there is top-k sampling, and no frequency penalty.
 """
 

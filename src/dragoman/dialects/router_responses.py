@@ -4,7 +4,7 @@ What it does differently from ``openai-responses``, its parent: the system promp
 items as ``system``; every content is a list of parts; a call stands inside the assistant's message
 as ``tool_use``, its arguments an object; all results that follow each other share one message of
 the user's, as ``tool_result``; an image of the assistant's is an ``output_image``; images have no
-detail, nothing bears a cache mark, calls have one id; a response does not repeat its request, its
+detail, nothing has a cache mark, calls have one id; a response does not repeat its request, its
 messages have no ids, and one in which nothing is written and nothing called holds
 ``[No response generated]``.
 

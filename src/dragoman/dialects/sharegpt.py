@@ -298,15 +298,15 @@ class ShareGPT(Records):
         self.lose(message.extras, message.at, w.log)
         calls: list[Json] = []
         texts: list[tuple[str, str]] = []
-        thoughts: list[str] = []
+        reasoning: list[str] = []
         for block in message.content:
             if isinstance(block, ToolCall):
                 calls.append(self.write_call(block, w))
             elif isinstance(block, Reasoning):
                 self.lose(block.extras, block.at, w.log)
-                if thoughts:
+                if reasoning:
                     self.join_text(block.at, w.log)
-                thoughts.append("\n\n".join(filter(None, block.words)))
+                reasoning.append("\n\n".join(filter(None, block.words)))
             elif (text := self.plain(block, w.log)) is not None:
                 texts.append((self.defused(text, block.at, w), block.at))
         if w.same:
@@ -316,9 +316,9 @@ class ShareGPT(Records):
         if calls and texts and not w.same:
             self.lose_texts([at for _, at in texts], w.log)
             words, texts = "", []
-        thought = "\n\n".join(filter(None, thoughts))
+        reasoned = "\n\n".join(filter(None, reasoning))
         places = tuple(at for _, at in texts)
-        return Turn(CALL if calls else REPLY, words, message, places, tuple(calls), thought)
+        return Turn(CALL if calls else REPLY, words, message, places, tuple(calls), reasoned)
 
     def lose_texts(self, ats: Sequence[str], log: Ledger) -> None:
         for at in ats:
@@ -423,8 +423,8 @@ class ShareGPT(Records):
             log.approximated("message.boundary", second.at, why)
         if second.reasoning and not first.is_empty:
             log.approximated("content.order", second.at, f"reasoning comes first in {self.name}")
-        thoughts = joined(first.reasoning, second.reasoning)
-        return Turn(CALL if calls else first.who, words, first.node, places, calls, thoughts)
+        reasoning = joined(first.reasoning, second.reasoning)
+        return Turn(CALL if calls else first.who, words, first.node, places, calls, reasoning)
 
     def commented(self, first: Turn, second: Turn, log: Ledger) -> Turn:
         """What the user says beside results, which is written in their turn."""
@@ -442,7 +442,7 @@ class ShareGPT(Records):
         return Turn(RESULT, words, first.node, places, results=results)
 
     def spell(self, turn: Turn, w: Writing) -> Json:
-        thoughts = f"<think>\n{turn.reasoning}\n</think>\n\n" if turn.reasoning else ""
+        reasoning = f"<think>\n{turn.reasoning}\n</think>\n\n" if turn.reasoning else ""
         value = turn.text
         who = turn.who
         if turn.calls and turn.text:  # of an older file: the calls are tags in the text
@@ -450,7 +450,7 @@ class ShareGPT(Records):
             who, value = REPLY, "\n".join([turn.text, *tags])
         elif turn.calls:
             value = compact(turn.calls[0] if len(turn.calls) == 1 else list(turn.calls))
-        out: dict[str, Json] = {"from": who, "value": thoughts + value}
+        out: dict[str, Json] = {"from": who, "value": reasoning + value}
         return self.emit(out, turn.node, w.log) if w.same else out
 
     # -- rules and detection ----------------------------------------------------------------

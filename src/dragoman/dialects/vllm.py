@@ -132,12 +132,12 @@ class VLLM(Continuing):
 
     # -- replies ----------------------------------------------------------------------------
 
-    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
+    def read_choice_of_reply(self, doc: dict[str, Json], index: int) -> Candidate:
         sequence = doc.get("stop_reason")
         if sequence.__class__ is not str or doc.get("finish_reason") != "stop":
-            return super().read_choice_of_answer(doc, index)
+            return super().read_choice_of_reply(doc, index)
         rest = {k: v for k, v in doc.items() if k != "stop_reason"}
-        candidate = super().read_choice_of_answer(rest, index)
+        candidate = super().read_choice_of_reply(rest, index)
         assert candidate.stop is not None
         stop = replace(candidate.stop, reason="stop-sequence", sequence=sequence)
         return replace(candidate, stop=stop)

@@ -11,7 +11,7 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 - reasoning: signatures that the target does not accept, ids, summaries, several texts in a block;
 - second ids of calls;
 - citations: whose texts have them, of what, and what is told of it;
-- prompt-cache marks: what may bear one, and how long a cache lives;
+- prompt-cache marks: what may have one, and how long a cache lives;
 - media: which kinds are taken, from where, and what is told of them; documents of plain text are
   texts where there are no others;
 - names of tools in results, where a result names its call alone;

@@ -1,4 +1,4 @@
-"""Prompt-cache marks on their way to a target: what may bear one, and how long a cache lives."""
+"""Prompt-cache marks on their way to a target: what may have one, and how long a cache lives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Marked = TypeVar("Marked", Text, Media, Passage, ToolCall, ToolResult, Tool)
 
 
 def lower(block: Marked, what: str, to: Dialect, place: Place, log: Ledger) -> Marked:
-    """A block with its mark, if it may bear one; ``what`` it is called in ``MARKED``."""
+    """A block with its mark, if it may have one; ``what`` it is called in ``MARKED``."""
     cache = None if block.cache is None else fitted(block.cache, what, to, place, log)
     return block if cache is block.cache else replace(block, cache=cache)
 
@@ -63,7 +63,7 @@ def result(block: ToolResult, to: Dialect, log: Ledger) -> ToolResult:
 
 
 def inside(blocks: tuple[Block, ...], to: Dialect, place: Place, log: Ledger) -> tuple[Block, ...]:
-    """The texts of a passage or a document, each with its mark if it may bear one."""
+    """The texts of a passage or a document, each with its mark if it may have one."""
     if "document text" in to.can.caching.on:
         return blocks
     out = (lower(b, "document text", to, place, log) if isinstance(b, Text) else b for b in blocks)

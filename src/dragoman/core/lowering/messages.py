@@ -467,7 +467,7 @@ class Messages:
         return (block,)
 
     def marked(self, block: Marked, what: str) -> Marked:
-        """A block with its cache mark, if it may bear one."""
+        """A block with its cache mark, if it may have one."""
         if block.cache is None or self.to.can.caching is ALL_MARKS:
             return block
         return caching.lower(block, what, self.to, self.place, self.log)

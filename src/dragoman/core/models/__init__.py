@@ -83,7 +83,7 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     media_in_results: bool | None = None
     """whether results of tools may hold media"""
     cache_marks: bool | None = None
-    """whether parts of a prompt may bear a cache mark"""
+    """whether parts of a prompt may have a cache mark"""
     call_ids: Literal["nine"] | None = None
     """the form of the ids of calls, where the model has its own: nine letters or digits"""
     signatures: bool | None = None

@@ -41,7 +41,7 @@ ROLES: dict[str, Role] = {
 }
 NOBODY = "ag-ui"
 """The issuer of what was encrypted: nothing tells whose it is, and no API has that name."""
-SEALED = "encryptedValue"
+ENCRYPTED = "encryptedValue"
 WHOLE = "raw"
 """The code of a block that is a whole message."""
 
@@ -77,39 +77,39 @@ def made_id(index: int) -> str:
 
 def read_history(d: AgUI, docs: list[Json], at: str) -> list[Message]:
     out: list[Message] = []
-    thoughts: list[Block] = []  # they are part of what the assistant says next
+    reasoning: list[Block] = []  # they are part of what the assistant says next
     for index, item in enumerate(docs):
         where = f"{at}/{index}"
         doc = as_dict(item, where)
         given = need_str(doc, "role", where)
         taken = {"role", "id"} if doc.get("id") == made_id(index) else {"role"}
         if given == "reasoning":
-            thoughts.append(read_reasoning(d, doc, taken, where))
+            reasoning.append(read_reasoning(d, doc, taken, where))
             continue
         if given == "assistant":
-            out.append(read_assistant(d, doc, taken, thoughts, where))
-            thoughts = []
+            out.append(read_assistant(d, doc, taken, reasoning, where))
+            reasoning = []
             continue
-        if thoughts:
-            out.append(Message("assistant", tuple(thoughts), at=thoughts[0].at))
-            thoughts = []
+        if reasoning:
+            out.append(Message("assistant", tuple(reasoning), at=reasoning[0].at))
+            reasoning = []
         out.append(read_message(d, doc, given, taken, where))
-    if thoughts:
-        out.append(Message("assistant", tuple(thoughts), at=thoughts[0].at))
+    if reasoning:
+        out.append(Message("assistant", tuple(reasoning), at=reasoning[0].at))
     return out
 
 
 def read_reasoning(d: AgUI, doc: dict[str, Json], taken: set[str], at: str) -> Reasoning:
-    text, data = need_str(doc, "content", at), maybe_str(doc, SEALED, at)
+    text, data = need_str(doc, "content", at), maybe_str(doc, ENCRYPTED, at)
     signature = None if data is None else Signature(data, NOBODY, "encrypted")
-    extras = d.keep(doc, taken | {"content", SEALED})
+    extras = d.keep(doc, taken | {"content", ENCRYPTED})
     return Reasoning((text,) if text else (), (), signature, at=at, extras=extras)
 
 
 def read_assistant(
-    d: AgUI, doc: dict[str, Json], taken: set[str], thoughts: list[Block], at: str
+    d: AgUI, doc: dict[str, Json], taken: set[str], reasoning: list[Block], at: str
 ) -> Message:
-    content = list(thoughts)
+    content = list(reasoning)
     text = maybe_str(doc, "content", at)
     if text:
         content.append(Text(text, at=f"{at}/content"))
@@ -218,7 +218,7 @@ def has_fields(d: AgUI, message: Message) -> bool:
 def write_reasoning(d: AgUI, block: Reasoning, made: str, w: Writing) -> Json:
     out: dict[str, Json] = {"id": made, "role": "reasoning", "content": joined(block.words)}
     if block.signature is not None and block.signature.issuer == NOBODY:
-        out[SEALED] = block.signature.data
+        out[ENCRYPTED] = block.signature.data
     return d.emit(out, block, w.log)
 
 

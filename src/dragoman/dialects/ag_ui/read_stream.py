@@ -19,7 +19,7 @@ from ...streams.events import Close, Delta, End, Event, Odd, Open, Signed, hollo
 from ...streams.framing import Frame
 from ...streams.received import Keys, Received
 from . import messages, response
-from .messages import NOBODY, SEALED, made_id
+from .messages import ENCRYPTED, NOBODY, made_id
 from .response import KEY
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ KEYS = {
     "SUBAGENT_FINISHED": BARE,
     "SUBAGENT_ERROR": BARE,
 }
-THOUGHT = "thought"
+REASONING = "thought"
 """What reasoning without an id is known by; there is one at a time."""
 
 
@@ -105,7 +105,9 @@ class AgReader(StreamReader):
         self.messages: list[dict[str, Json]] = []
         self.parts: dict[tuple[str, str], AgPart] = {}
         self.places: dict[str, int] = {}  # the messages of the assistant, by their ids
-        self.entities: dict[tuple[bool, str], dict[str, Json]] = {}  # what may be sealed, by ids
+        self.entities: dict[
+            tuple[bool, str], dict[str, Json]
+        ] = {}  # what may have encrypted values, by ids
         self.activities: dict[str, dict[str, Json]] = {}
         self.chunk: tuple[str, str] | None = None  # what came in chunks last, and is open
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
@@ -121,14 +123,14 @@ class AgReader(StreamReader):
             "TOOL_CALL_END": self.close_call,
             "TOOL_CALL_CHUNK": self.chunk_call,
             "TOOL_CALL_RESULT": self.result,
-            "REASONING_MESSAGE_START": self.open_thought,
-            "REASONING_MESSAGE_CONTENT": self.add_thought,
-            "REASONING_MESSAGE_END": self.close_thought,
-            "REASONING_MESSAGE_CHUNK": self.chunk_thought,
-            "REASONING_ENCRYPTED_VALUE": self.seal,
-            "THINKING_TEXT_MESSAGE_START": self.open_thought,
-            "THINKING_TEXT_MESSAGE_CONTENT": self.add_thought,
-            "THINKING_TEXT_MESSAGE_END": self.close_thought,
+            "REASONING_MESSAGE_START": self.open_reasoning,
+            "REASONING_MESSAGE_CONTENT": self.add_reasoning,
+            "REASONING_MESSAGE_END": self.close_reasoning,
+            "REASONING_MESSAGE_CHUNK": self.chunk_reasoning,
+            "REASONING_ENCRYPTED_VALUE": self.read_encrypted,
+            "THINKING_TEXT_MESSAGE_START": self.open_reasoning,
+            "THINKING_TEXT_MESSAGE_CONTENT": self.add_reasoning,
+            "THINKING_TEXT_MESSAGE_END": self.close_reasoning,
             "ACTIVITY_SNAPSHOT": self.activity,
         }
 
@@ -326,9 +328,9 @@ class AgReader(StreamReader):
 
     # -- reasoning --------------------------------------------------------------------------
 
-    def open_thought(self, doc: dict[str, Json]) -> Sequence[Event]:
+    def open_reasoning(self, doc: dict[str, Json]) -> Sequence[Event]:
         old = need_str(doc, "type", "").startswith("THINKING")
-        name = THOUGHT if old else need_str(doc, "messageId", "")
+        name = REASONING if old else need_str(doc, "messageId", "")
         message: dict[str, Json] = {
             "id": made_id(len(self.messages)) if old else name,
             "role": "reasoning",
@@ -340,25 +342,25 @@ class AgReader(StreamReader):
         self.begin_part("reasoning", name, part)
         return (Open(part.index, hollow(self.blocks(number)[0])),)
 
-    def thought_of(self, doc: dict[str, Json]) -> str:
+    def reasoning_of(self, doc: dict[str, Json]) -> str:
         old = need_str(doc, "type", "").startswith("THINKING")
-        return THOUGHT if old else need_str(doc, "messageId", "")
+        return REASONING if old else need_str(doc, "messageId", "")
 
-    def add_thought(self, doc: dict[str, Json]) -> Sequence[Event]:
-        return self.add("reasoning", self.thought_of(doc), doc)
+    def add_reasoning(self, doc: dict[str, Json]) -> Sequence[Event]:
+        return self.add("reasoning", self.reasoning_of(doc), doc)
 
-    def close_thought(self, doc: dict[str, Json]) -> Sequence[Event]:
-        return self.close_part("reasoning", self.thought_of(doc))
+    def close_reasoning(self, doc: dict[str, Json]) -> Sequence[Event]:
+        return self.close_part("reasoning", self.reasoning_of(doc))
 
-    def seal(self, doc: dict[str, Json]) -> Sequence[Event]:
+    def read_encrypted(self, doc: dict[str, Json]) -> Sequence[Event]:
         """What a provider signed or encrypted of a message or a call."""
-        name, value = need_str(doc, "entityId", ""), need_str(doc, SEALED, "")
+        name, value = need_str(doc, "entityId", ""), need_str(doc, ENCRYPTED, "")
         called = doc.get("subtype") == "tool-call"
         entity = self.entities.get((called, name))
         if entity is None:
-            self.unknown.setdefault(f"/{SEALED}", ("REASONING_ENCRYPTED_VALUE", ""))
+            self.unknown.setdefault(f"/{ENCRYPTED}", ("REASONING_ENCRYPTED_VALUE", ""))
             return ()
-        entity[SEALED] = value
+        entity[ENCRYPTED] = value
         return self.signed(name, value) if entity.get("role") == "reasoning" else ()
 
     def signed(self, name: str, value: str) -> Sequence[Event]:
@@ -372,8 +374,8 @@ class AgReader(StreamReader):
     def chunk_text(self, doc: dict[str, Json]) -> Sequence[Event]:
         return self.take_chunk("text", doc, "messageId", self.open_text)
 
-    def chunk_thought(self, doc: dict[str, Json]) -> Sequence[Event]:
-        return self.take_chunk("reasoning", doc, "messageId", self.open_thought)
+    def chunk_reasoning(self, doc: dict[str, Json]) -> Sequence[Event]:
+        return self.take_chunk("reasoning", doc, "messageId", self.open_reasoning)
 
     def chunk_call(self, doc: dict[str, Json]) -> Sequence[Event]:
         return self.take_chunk("call", doc, "toolCallId", self.open_call)

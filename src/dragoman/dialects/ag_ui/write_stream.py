@@ -18,7 +18,7 @@ from ...streams.events import Begin, Delta, Open
 from ...streams.orders import FunctionsOnly, OneByOne
 from ...streams.splicing import MARKED, Splice, around
 from . import messages, response
-from .messages import NOBODY, SEALED, WHOLE, made_id
+from .messages import ENCRYPTED, NOBODY, WHOLE, made_id
 from .response import KEY, PENDING
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class AgWriter(FunctionsOnly, OneByOne):
         self.count = 0  # messages so far
         self.parent: str | None = None  # the message that calls belong to
         self.about: dict[str, Json] = {}  # what tells which message or call it is
-        self.sealed: Json = None
+        self.encrypted: Json = None
         self.head: dict[str, Json] = {}  # a message of the assistant whose calls come next
         self.started = False  # whether anything was written of the block
         self.blanks: str | None = ""  # what may turn out to be no arguments at all
@@ -67,14 +67,14 @@ class AgWriter(FunctionsOnly, OneByOne):
 
     def enter(self, event_: Open) -> bytes:
         block = event_.block
-        self.started, self.blanks, self.sealed = False, "", None
+        self.started, self.blanks, self.encrypted = False, "", None
         if isinstance(block, ToolCall):
             return self.begin_call(block)
         if isinstance(block, Text):
             self.parent = None
             return self.begin_text(block)
         if isinstance(block, Reasoning):
-            return self.begin_thought() if self.same else b""
+            return self.begin_reasoning() if self.same else b""
         if isinstance(block, Raw) and self.dialect.is_same(block.dialect):
             return self.write_whole(block)
         self.parent = None  # what was left out stands between the messages
@@ -85,7 +85,7 @@ class AgWriter(FunctionsOnly, OneByOne):
     def begin_text(self, block: Text) -> bytes:
         doc = self.dialect.emit({"id": self.message_id()}, block, self.aside)
         self.parent = str(doc.pop("id"))
-        self.sealed = doc.pop(SEALED, None)
+        self.encrypted = doc.pop(ENCRYPTED, None)
         self.about, self.started = {"messageId": self.parent}, True
         first = {**self.about, "role": "assistant", **beside(doc)}
         return event("TEXT_MESSAGE_START", first)
@@ -102,20 +102,20 @@ class AgWriter(FunctionsOnly, OneByOne):
         doc.pop("type")
         self.about = {"toolCallId": doc.pop("id")}
         self.calls[self.about["toolCallId"]] = None
-        self.sealed, self.started = doc.pop(SEALED, None), True
+        self.encrypted, self.started = doc.pop(ENCRYPTED, None), True
         first = {**self.about, "toolCallName": name, "parentMessageId": self.parent}
         out = event("TOOL_CALL_START", {**first, **beside(doc)})
-        if SEALED in self.head:
-            out += self.seal("message", self.parent, self.head.pop(SEALED))
+        if ENCRYPTED in self.head:
+            out += self.write_encrypted("message", self.parent, self.head.pop(ENCRYPTED))
         return out
 
-    def seal(self, subtype: str, name: Json, value: Json) -> bytes:
-        doc = {"subtype": subtype, "entityId": name, SEALED: value}
+    def write_encrypted(self, subtype: str, name: Json, value: Json) -> bytes:
+        doc = {"subtype": subtype, "entityId": name, ENCRYPTED: value}
         return event("REASONING_ENCRYPTED_VALUE", doc)
 
     # -- reasoning --------------------------------------------------------------------------
 
-    def begin_thought(self) -> bytes:
+    def begin_reasoning(self) -> bytes:
         block = self.block
         assert isinstance(block, Reasoning)
         self.parent = None
@@ -123,16 +123,16 @@ class AgWriter(FunctionsOnly, OneByOne):
             self.dialect, replace(block, content=(), summary=()), self.message_id(), self.w
         )
         self.about, self.started = {"messageId": doc.pop("id")}, True
-        for key in ("role", "content", SEALED):
+        for key in ("role", "content", ENCRYPTED):
             doc.pop(key, None)
         first = {**self.about, "role": "reasoning", **beside(doc)}
         return event("REASONING_START", self.about) + event("REASONING_MESSAGE_START", first)
 
-    def end_thought(self, block: Reasoning) -> bytes:
+    def end_reasoning(self, block: Reasoning) -> bytes:
         out = event("REASONING_MESSAGE_END", self.about)
         signature = self.signed or block.signature
         if signature is not None and signature.issuer == NOBODY:
-            out += self.seal("message", self.about["messageId"], signature.data)
+            out += self.write_encrypted("message", self.about["messageId"], signature.data)
         return out + event("REASONING_END", self.about)
 
     # -- what comes whole -------------------------------------------------------------------
@@ -176,7 +176,7 @@ class AgWriter(FunctionsOnly, OneByOne):
             thought = self.reasoning(event_)
             if not thought:
                 return b""
-            return (b"" if self.started else self.begin_thought()) + self.more(thought)
+            return (b"" if self.started else self.begin_reasoning()) + self.more(thought)
         if not text or event_.place != "text" or not isinstance(block, Text | ToolCall):
             return b""
         if isinstance(block, ToolCall) and not self.same and self.blanks is not None:
@@ -205,13 +205,13 @@ class AgWriter(FunctionsOnly, OneByOne):
     def leave(self) -> bytes:
         block = self.block
         if isinstance(block, Reasoning):
-            return self.end_thought(block) if self.started else b""
+            return self.end_reasoning(block) if self.started else b""
         if isinstance(block, Text):
             out = event("TEXT_MESSAGE_END", self.about)
             return (
                 out
-                if self.sealed is None
-                else out + self.seal("message", self.about["messageId"], self.sealed)
+                if self.encrypted is None
+                else out + self.write_encrypted("message", self.about["messageId"], self.encrypted)
             )
         if not isinstance(block, ToolCall):
             return b""
@@ -219,8 +219,8 @@ class AgWriter(FunctionsOnly, OneByOne):
         out = (self.more("{}") if empty else b"") + event("TOOL_CALL_END", self.about)
         return (
             out
-            if self.sealed is None
-            else out + self.seal("tool-call", self.about["toolCallId"], self.sealed)
+            if self.encrypted is None
+            else out + self.write_encrypted("tool-call", self.about["toolCallId"], self.encrypted)
         )
 
     def end(self, doc: Json) -> bytes:

@@ -566,7 +566,7 @@ def write_source(d: AnthropicMessages, block: Media, w: Writing) -> Json:
 def finish(
     d: AnthropicMessages, out: dict[str, Json], node: Node, cache: Cache | None, w: Writing
 ) -> dict[str, Json]:
-    """Cache mark and extras, which nearly every block can bear."""
+    """Cache mark and extras, which nearly every block can have."""
     if cache is not None:
         out["cache_control"] = write_cache(d, cache, w)
         w.marks.append((out, cache))

@@ -95,7 +95,7 @@ RULES: dict[str, str] = {
 
 ROLES = ("user", "assistant", "system")
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-THOUGHTS = ("thinking", "redacted_thinking")
+REASONING = ("thinking", "redacted_thinking")
 MARKS = 4
 ID = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}").fullmatch
@@ -491,7 +491,7 @@ def call_names(page: Page) -> Problems:
 
 def reasoning(page: Page) -> Problems:
     for _, at, block in all_blocks(page):
-        if block.get("type") in THOUGHTS and block.get("cache_control") is not None:
+        if block.get("type") in REASONING and block.get("cache_control") is not None:
             message = f"{block['type']}.cache_control: Extra inputs are not permitted"
             yield Problem("cache-place", f"{at}/cache_control", message)
         if block.get("type") == "thinking" and not block.get("signature"):
@@ -499,8 +499,8 @@ def reasoning(page: Page) -> Problems:
                 message = f"{at[1:].replace('/', '.')}.thinking.signature: Field required"
                 yield Problem("thinking-signature", at, message)
     for turn in turns_of(page):
-        found = turn.of_type(*THOUGHTS)
-        if turn.role == "assistant" and found and turn.blocks[0][1].get("type") not in THOUGHTS:
+        found = turn.of_type(*REASONING)
+        if turn.role == "assistant" and found and turn.blocks[0][1].get("type") not in REASONING:
             message = (
                 "If an assistant message contains any thinking blocks, the first block must be "
                 f"`thinking` or `redacted_thinking`. Found `{turn.blocks[0][1].get('type')}`."
@@ -516,7 +516,7 @@ def thinking_turns(page: Page) -> Problems:
     last = turns[-1]
     config = page.top.get("thinking")
     on = config.__class__ is dict and config.get("type") != "disabled"
-    if last.role == "assistant" and not on and (found := last.of_type(*THOUGHTS)):
+    if last.role == "assistant" and not on and (found := last.of_type(*REASONING)):
         message = (
             "When thinking is disabled, an `assistant` message in the final position cannot "
             "contain `thinking`. To use thinking blocks, enable `thinking` in your request."
@@ -527,7 +527,7 @@ def thinking_turns(page: Page) -> Problems:
     if thinking_of(page) is None:
         return
     blocks = last.blocks if last.role == "assistant" else turns[-2].blocks
-    if blocks and blocks[0][1].get("type") not in THOUGHTS:
+    if blocks and blocks[0][1].get("type") not in REASONING:
         message = (
             f"Expected `thinking` or `redacted_thinking`, but found `{blocks[0][1].get('type')}`. "
             "When `thinking` is enabled, a final `assistant` message must start with a thinking "

@@ -410,7 +410,7 @@ class AnthropicWriter(ClaudeWriter):
         return start + self.wrap("input") if freeform else start
 
     def is_kin(self, block: Block) -> bool:
-        """Whether a block bears what only a relative of this dialect knows."""
+        """Whether a block has what only a relative of this dialect knows."""
         return block.extras is not None and self.dialect.knows(block.extras.dialect)
 
     def add_arguments(self, text: str) -> bytes:

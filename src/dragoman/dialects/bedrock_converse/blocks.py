@@ -125,7 +125,7 @@ def mark(d: BedrockConverse, block: Block, doc: dict[str, Json], at: str) -> Blo
 
 
 def write_blocks(d: BedrockConverse, blocks: Sequence[Block], w: BedrockWriting) -> list[Json]:
-    """Each block, and after it the cache mark that it bears."""
+    """Each block, and after it the cache mark that it has."""
     out: list[Json] = []
     for block in blocks:
         cache = None
@@ -396,7 +396,7 @@ def read_result(d: BedrockConverse, doc: dict[str, Json], at: str) -> Block:
 def write_result(
     d: BedrockConverse, result: ToolResult, w: BedrockWriting
 ) -> tuple[Json, Cache | None]:
-    """A result, and the cache mark after it: that of its parts too, which can bear none."""
+    """A result, and the cache mark after it: that of its parts too, which can have none."""
     call_id = w.result_id(result)
     inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
     cache, parts = result.cache, result.content

@@ -1,4 +1,4 @@
-"""The words that Bedrock has for media types, and the names that documents may bear."""
+"""The words that Bedrock has for media types, and the names that documents may have."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def form_of(kind: str, sources: frozenset[str]) -> Form:
 
 
 def document_name(name: str, taken: Container[str]) -> str:
-    """A name that a document may bear, and no other does.
+    """A name that a document may have, and no other does.
 
     "Messages can't contain duplicate document names. Rename the document and retry your request."
     """

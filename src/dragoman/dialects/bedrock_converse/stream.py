@@ -1,7 +1,7 @@
 """Reading the stream of Bedrock's ConverseStream.
 
 ``messageStart (contentBlockStart? contentBlockDelta* contentBlockStop)* messageStop metadata``:
-texts and reasoning begin with their first delta. Every event may bear a ``p``, padding of random
+texts and reasoning begin with their first delta. Every event may have a ``p``, padding of random
 length that hides how long the words are. Some recorders lose the beginning, or turn the last two.
 
 Writing the stream of Bedrock's ConverseStream.

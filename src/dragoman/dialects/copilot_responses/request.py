@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from . import CopilotResponses
 
 
-THOUGHT = "reasoning"
+REASONING = "reasoning"
 """The type of an item, and what to include so that a response has its reasoning."""
-THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
+REASONING_TEXTS = (OUTPUT, INPUT, "reasoning_text")
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"
 JOINT = " "
@@ -52,7 +52,7 @@ def read_reasoning(d: CopilotResponses, doc: dict[str, Json], at: str) -> Block:
     if parts.__class__ is not list or not parts or "summary" in doc:
         return responses_calls.read_reasoning(d, doc, at)
     kind = parts[0].get("type") if parts[0].__class__ is dict else None
-    texts = texts_of(parts, kind) if kind in THOUGHT_TEXTS else None
+    texts = texts_of(parts, kind) if kind in REASONING_TEXTS else None
     if texts is None:
         return Raw(d.name, doc, at=at, extras=d.as_item)
     if doc.get("encrypted_content") is not None or doc.get("id") is not None:
@@ -65,7 +65,7 @@ def write_reasoning(d: CopilotResponses, block: Reasoning, w: ItemWriting) -> Js
     if block.id or block.summary or block.signature:  # which lowering leaves to its own alone
         return responses_calls.write_reasoning(d, block, w)
     parts = [{"type": OUTPUT, "text": text} for text in block.content]
-    out: dict[str, Json] = {"type": THOUGHT, "content": parts}
+    out: dict[str, Json] = {"type": REASONING, "content": parts}
     return out if block.extras is None else d.emit(out, block, w.log)
 
 
@@ -103,7 +103,7 @@ def write_request(d: CopilotResponses, tree: Request, log: Ledger) -> Json:
     out: dict[str, Json] = responses_request.write_request(d, tree, log)
     del out["store"]  # there is no such field; nothing is stored
     if out.get("reasoning", {}).get("effort", "none") != "none":
-        out["include"] = [THOUGHT]
+        out["include"] = [REASONING]
         at = "" if thinking is None else thinking.at
         log.invented(
             "thinking.display", at, f"{d.name} returns reasoning only if `include` asks for it"

@@ -28,7 +28,7 @@ from ..openai_responses import response as responses_response
 from ..openai_responses import tools as responses_tools
 from ..openai_responses.parts import OUTPUT, ItemWriting
 from . import request
-from .request import THOUGHT
+from .request import REASONING
 
 if TYPE_CHECKING:
     from . import CopilotResponses
@@ -105,7 +105,7 @@ def read_candidate(d: CopilotResponses, holder: dict[str, Json], at: str) -> Can
         expected("a list", calls, f"{where}/tool_calls")
     for index, call in enumerate(calls or ()):
         place = f"{where}/tool_calls/{index}"
-        blocks.append(read_answer_call(d, as_dict(call, place), place))
+        blocks.append(read_reply_call(d, as_dict(call, place), place))
     extras = d.keep(doc, ("role", "content", "tool_calls"))
     message = Message("assistant", tuple(blocks), at=where, extras=extras)
     called = any(isinstance(block, ToolCall) for block in blocks)
@@ -124,7 +124,7 @@ def write_candidate(
     reasoning: list[str] = []
     for block in message.content:
         if isinstance(block, ToolCall):
-            calls.append(write_answer_call(d, block, w))
+            calls.append(write_reply_call(d, block, w))
         elif isinstance(block, Reasoning):
             if not w.same and (len(block.content) > 1 or reasoning):
                 d.join_text(block.at, w.log)
@@ -138,7 +138,7 @@ def write_candidate(
                 why = f"{d.name} has reasoning in the first candidate only"
                 w.log.dropped("reasoning", block.at, why)
     elif reasoning:
-        out[THOUGHT] = joined(reasoning)
+        out[REASONING] = joined(reasoning)
     if w.same and (len(spelled) > 1 or not all(map(is_plain_text, spelled))):
         doc["content"] = responses_items.write_spoken(d, spelled, w)
     elif spelled and (text := join_texts(d, spelled, w)) is not None:
@@ -160,7 +160,7 @@ def join_texts(d: CopilotResponses, blocks: Sequence[Block], w: ItemWriting) -> 
     return request.join(d, texts, w) if texts else None
 
 
-def read_answer_call(d: CopilotResponses, doc: dict[str, Json], at: str) -> ToolCall:
+def read_reply_call(d: CopilotResponses, doc: dict[str, Json], at: str) -> ToolCall:
     inner, where = need_dict(doc, "function", at), f"{at}/function"
     taken = ("id", "type") if doc.get("type") == "function" else ("id",)
     return ToolCall(
@@ -172,7 +172,7 @@ def read_answer_call(d: CopilotResponses, doc: dict[str, Json], at: str) -> Tool
     )
 
 
-def write_answer_call(d: CopilotResponses, call: ToolCall, w: ItemWriting) -> Json:
+def write_reply_call(d: CopilotResponses, call: ToolCall, w: ItemWriting) -> Json:
     inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
     inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
     out: dict[str, Json] = {}

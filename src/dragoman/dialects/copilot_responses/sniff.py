@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.reading import compact
 from ...lint.evidence import Evidence, Verdict, objects, weigh_doubts, weigh_keys
 from ...model import Json
-from .request import CHOICES, THOUGHT
+from .request import CHOICES, REASONING
 
 if TYPE_CHECKING:
     from . import CopilotResponses
@@ -39,7 +39,7 @@ def sniff_request(doc: dict[str, Json]) -> Verdict:
     e = Evidence("request" if "model" in doc else "messages")
     if is_choice(doc.get("tool_choice")):
         e.speaks_for("a tool choice like {'auto': true}", 0.999)
-    if doc.get("include") == [THOUGHT]:
+    if doc.get("include") == [REASONING]:
         e.speaks_for("'reasoning' to be included", 0.999)
     if any(tool.get("function").__class__ is dict for tool in objects(doc.get("tools"))):
         # Some clients send these to OpenAI as well, so it takes another sign to prove it.

@@ -249,7 +249,7 @@ def read_blocks(scan: Scan, pos: int) -> tuple[list[Block], int]:
             if reader.pos == len(text) or reader.see(END) or reader.see("<eos>"):
                 scan.waits = True
                 return out, text.find(END, until) if reader.see(END) else len(text)
-            out.append(read_answer(scan, reader))
+            out.append(read_reply(scan, reader))
         else:
             reader.fail(f"{found[0]} is not allowed at this point")
         pos = reader.pos
@@ -267,7 +267,7 @@ def read_call(scan: Scan, reader: Reader) -> ToolCall:
     return ToolCall(None, name, compact(arguments), at=reader.at)
 
 
-def read_answer(scan: Scan, reader: Reader) -> ToolResult:
+def read_reply(scan: Scan, reader: Reader) -> ToolResult:
     """A response: an object, or a text as its only ``value``."""
     name = reader.function("response")
     text = read_bare_text(reader)

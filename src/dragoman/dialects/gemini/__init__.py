@@ -23,7 +23,7 @@ from ...lint.rules import Ruled, examine
 from ...model import Json, Reasoning, ToolCall, ToolResult
 from . import parts, request, response, tools, turns
 from . import sniff as signs
-from .parts import FILMS, OWN_FILES
+from .parts import OWN_FILES, VIDEO_SITES
 from .response import COUNTS, STOPS
 from .rules import FACETS, RULES, lay_open
 from .turns import IDS, NAMES
@@ -104,7 +104,7 @@ class Gemini(Ruled):
                 ),
                 "audio": replace(FILES, usual="audio/wav", pointed={"url": "audio/*"}),
                 "video": replace(
-                    FILES, usual="video/mp4", pointed={"url": "video/*"}, evident=FILMS
+                    FILES, usual="video/mp4", pointed={"url": "video/*"}, evident=VIDEO_SITES
                 ),
                 "document": replace(
                     FILES,

@@ -9,6 +9,6 @@ from . import parts
 
 def kind_again(source: Source) -> str:
     """What a reader takes a medium for."""
-    if source.media_type is None and source.value.startswith(parts.FILMS):
+    if source.media_type is None and source.value.startswith(parts.VIDEO_SITES):
         return "video"
     return kind_of(source.media_type)

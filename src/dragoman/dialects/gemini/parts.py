@@ -76,11 +76,11 @@ PLAIN_PART = only("text")
 PLAIN_THOUGHT = only("text", "thought")
 PLAIN_CALLING = only("functionCall")
 PLAIN_CALL = only("id", "name", "args")
-PLAIN_ANSWERING = only("functionResponse")
+PLAIN_REPLYING = only("functionResponse")
 PLAIN_RESULT = only("id", "name", "response")
-PLAIN_ANSWER = only("output")
+PLAIN_REPLY = only("output")
 ANSWER = "/functionResponse/response/output"
-FILMS = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
+VIDEO_SITES = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
 
 
 CALL_SET = frozenset(CALL_KEYS)
@@ -171,7 +171,7 @@ def read_results(docs: list[Json], at: str, called: Called) -> list[Message] | N
             return None
         if call_id.__class__ is not str and "id" in result:
             return None
-        if not (PLAIN_ANSWERING(doc) and PLAIN_RESULT(result) and PLAIN_ANSWER(reply)):
+        if not (PLAIN_REPLYING(doc) and PLAIN_RESULT(result) and PLAIN_REPLY(reply)):
             return None
         if call_id is not None and called.get(call_id) == name:
             name = None
@@ -321,7 +321,7 @@ def read_result(d: Gemini, doc: dict[str, Json], at: str, called: Called) -> Too
     call_id, name = maybe_str(result, "id", where), maybe_str(result, "name", where)
     if call_id is not None and called.get(call_id) == name:
         name = None
-    content, failed = read_answer(result, where)
+    content, failed = read_result_content(result, where)
     content += read_parts(d, maybe_list(result, "parts", where) or [], f"{where}/parts", {})
     extras = None
     if not sole(doc) or result.keys() - RESULT_KEYS:
@@ -355,7 +355,7 @@ def write_result(d: Gemini, result: ToolResult, w: Writing, called: Called) -> J
     if parts and isinstance(w, Saying) and w.hoists and (call_id is not None or not w.same):
         hoist(result, parts, w)
         parts = []
-    write_answer(d, inner, result, texts, w)
+    write_result_content(d, inner, result, texts, w)
     if parts:
         inner["parts"] = parts
     out: dict[str, Json] = {"functionResponse": inner}
@@ -411,7 +411,7 @@ def hoist(result: ToolResult, parts: list[Json], w: Saying) -> None:
         w.log.approximated("tool_result.content", result.at, why)
 
 
-def read_answer(result: dict[str, Json], at: str) -> tuple[list[Block], bool | None]:
+def read_result_content(result: dict[str, Json], at: str) -> tuple[list[Block], bool | None]:
     """ "Use "output" key to specify function output and "error" key to specify error details
     (if any). If "output" and "error" keys are not specified, then whole "response" is treated
     as function output."
@@ -431,7 +431,7 @@ def read_answer(result: dict[str, Json], at: str) -> tuple[list[Block], bool | N
     return [Text(compact(response), at=where)], failed
 
 
-def write_answer(
+def write_result_content(
     d: Gemini, inner: dict[str, Json], result: ToolResult, texts: list[Text], w: Writing
 ) -> None:
     for text in texts:
@@ -471,7 +471,7 @@ def read_file(d: Gemini, doc: dict[str, Json], at: str) -> Block:
     uri = pick_str(file, "fileUri", where)
     if uri is None:
         return Raw(d.name, doc, at=at)
-    kind = "video" if media_type is None and uri.startswith(FILMS) else kind_of(media_type)
+    kind = "video" if media_type is None and uri.startswith(VIDEO_SITES) else kind_of(media_type)
     source = Source("url", uri, media_type)
     if uri.startswith(OWN_FILES):
         source = Source("file", uri, media_type, d.issuer)

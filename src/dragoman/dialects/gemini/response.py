@@ -237,7 +237,7 @@ def read_candidate(d: Gemini, doc: dict[str, Json], index: int, at: str) -> Cand
 
 
 def write_candidate(d: Gemini, candidate: Candidate, index: int, w: Writing) -> Json:
-    content, grounding = write_answer_content(d, candidate.message, w)
+    content, grounding = write_reply_content(d, candidate.message, w)
     out: dict[str, Json] = {"content": content}
     write_stop(d, out, candidate, w)
     out["index"] = index
@@ -253,7 +253,7 @@ def has_grounding(d: Gemini, extras: Extras | None) -> bool:
     return not GROUNDING.isdisjoint(extras.fields)
 
 
-def write_answer_content(d: Gemini, message: Message, w: Writing) -> tuple[Json, Json | None]:
+def write_reply_content(d: Gemini, message: Message, w: Writing) -> tuple[Json, Json | None]:
     """The content of a reply, and what it cites, which stands beside it."""
     parts: list[Json] = []
     placed: list[tuple[int, Block]] = []

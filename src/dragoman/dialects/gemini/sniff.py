@@ -34,7 +34,7 @@ def sniff(d: Gemini, doc: Json) -> Iterator[Verdict]:
         return
     if doc.get("contents").__class__ is list:
         yield from sniff_request(doc)
-    elif is_answer(doc):
+    elif is_reply(doc):
         e = Evidence("response")
         for key in sorted(ANSWER & doc.keys()):
             e.speaks_for(f"the key {key!r}", 0.7)
@@ -109,7 +109,7 @@ def weigh_contents(e: Evidence, contents: list[Json]) -> None:
                     e.speaks_for(f"a part with {kind!r}", 0.8)
 
 
-def is_answer(doc: dict[str, Json]) -> bool:
+def is_reply(doc: dict[str, Json]) -> bool:
     """Candidates, or what is written where there are none."""
     if is_list_of_objects(doc.get("candidates")):
         return True

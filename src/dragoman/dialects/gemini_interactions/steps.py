@@ -201,7 +201,7 @@ def read_result(d: GeminiInteractions, doc: dict[str, Json], at: str, called: Ca
         name = None
     return ToolResult(
         call_id,
-        read_answer(d, doc.get("result"), f"{at}/result"),
+        read_result_content(d, doc.get("result"), f"{at}/result"),
         maybe_bool(doc, "is_error", at),
         name,
         at=at,
@@ -209,7 +209,7 @@ def read_result(d: GeminiInteractions, doc: dict[str, Json], at: str, called: Ca
     )
 
 
-def read_answer(d: GeminiInteractions, result: Json, at: str) -> tuple[Block, ...]:
+def read_result_content(d: GeminiInteractions, result: Json, at: str) -> tuple[Block, ...]:
     """A string, contents, or any object, which is JSON text elsewhere."""
     if result is None:
         return ()
@@ -256,13 +256,13 @@ def write_result(
             w.log.approximated("tool_result.name", result.at, why)
     elif known is not None:
         out["name"] = known
-    out["result"] = write_answer(d, result, w)
+    out["result"] = write_result_content(d, result, w)
     if result.is_error is not None:
         out["is_error"] = result.is_error
     return d.emit(out, result, w.log)
 
 
-def write_answer(d: GeminiInteractions, result: ToolResult, w: Writing) -> Json:
+def write_result_content(d: GeminiInteractions, result: ToolResult, w: Writing) -> Json:
     """One text is a string."""
     content = result.content
     if len(content) == 1 and is_plain_text(content[0], w.same):

@@ -201,13 +201,15 @@ def read_result(d: IContent, doc: dict[str, Json], at: str, known: Known) -> Too
         name = None  # what the call says already is not said twice
     taken = set(RESPONSE_KEYS)
     failed = read_failed(doc, at, taken)
-    content = read_answer(doc, at, taken)
+    content = read_result_content(doc, at, taken)
     extras = d.keep(doc, taken)
     return ToolResult(call_id, content, failed, name or None, at=at, extras=extras)
 
 
 def write_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Json]:
-    texts, before, after = (own_answer if w.same else sort_answer)(d, result.content, w)
+    texts, before, after = (own_result_content if w.same else sort_result_content)(
+        d, result.content, w
+    )
     reply = "\n".join(text.text for text in texts)
     error = reply if texts and w.same else reply or ERROR
     if not w.same:
@@ -257,7 +259,7 @@ def name_result(d: IContent, result: ToolResult, w: ContentWriting) -> dict[str,
     return {"type": "tool_response", "callId": to_history(call_id), "toolName": name}
 
 
-def sort_answer(
+def sort_result_content(
     d: IContent, content: Sequence[Block], w: ContentWriting
 ) -> tuple[list[Text], list[Json], list[Json]]:
     """Texts, which are the result, and media, which stand before and after it."""
@@ -281,7 +283,7 @@ def sort_answer(
     return texts, before, media
 
 
-def own_answer(
+def own_result_content(
     d: IContent, content: Sequence[Block], w: ContentWriting
 ) -> tuple[list[Text], list[Json], list[Json]]:
     """The same for what was read here: the first plain text is the result, the rest are blocks."""
@@ -292,7 +294,7 @@ def own_answer(
     return [], [], write_blocks(d, content, w)
 
 
-def read_answer(doc: dict[str, Json], at: str, taken: set[str]) -> tuple[Block, ...]:
+def read_result_content(doc: dict[str, Json], at: str, taken: set[str]) -> tuple[Block, ...]:
     """What a tool answered, as text. Where it failed without a reply, the error is it;
     where it did both, the error is a field of this dialect's own."""
     text, error = doc.get("result"), doc.get("error")

@@ -146,9 +146,9 @@ class Mistral(OpenAIChat):
     write_audio = parts.write_audio
     write_image = parts.write_image
     write_file = parts.write_file
-    read_choice_of_answer = response.read_choice_of_answer
+    read_choice_of_reply = response.read_choice_of_reply
     write_candidate = response.write_candidate
-    write_answer = response.write_answer
+    write_reply = response.write_reply
     read_usage = response.read_usage
     is_failure = response.is_failure
     read_error = response.read_error

@@ -54,18 +54,18 @@ ERROR_KEYS = ("message", "type", "param", "code")
 ERROR_MEANING = attrgetter("kind", *ERROR_KEYS, "extras")
 
 
-def read_choice_of_answer(d: Mistral, doc: dict[str, Json], index: int) -> Candidate:
+def read_choice_of_reply(d: Mistral, doc: dict[str, Json], index: int) -> Candidate:
     """Where Mistral ran tools itself, there are ``messages``, of which the last is the reply.
 
     https://docs.mistral.ai/api/#tag/chat; the others are kept as they are.
     """
     given = doc.get("messages")
     if doc.get("message") is not None or given.__class__ is not list or not given:
-        return chat_response.read_choice_of_answer(d, doc, index)
+        return chat_response.read_choice_of_reply(d, doc, index)
     last = len(given) - 1
     at = f"/choices/{index}/messages/{last}"
     reply = as_dict(given[last], at)
-    found = chat_response.read_choice_of_answer(d, {**doc, "message": reply}, index)
+    found = chat_response.read_choice_of_reply(d, {**doc, "message": reply}, index)
     extras = d.respell(found.extras, place="messages")
     return replace(found, message=messages.read_assistant(d, reply, at), extras=extras)
 
@@ -79,8 +79,8 @@ def write_candidate(d: Mistral, candidate: Candidate, index: int, w: Writing) ->
     return out
 
 
-def write_answer(d: Mistral, candidate: Candidate, w: Writing) -> Json:
-    doc = chat_response.write_answer(d, candidate, w)
+def write_reply(d: Mistral, candidate: Candidate, w: Writing) -> Json:
+    doc = chat_response.write_reply(d, candidate, w)
     if doc["refusal"] is None:
         del doc["refusal"]
     if not w.same:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from . import Mistral
 
 
-THOUGHT = "thinking"
+THINKING = "thinking"
 TEXT = "content"
 
 
@@ -45,7 +45,7 @@ class Chunk:
     def whole(self) -> dict[str, Json]:
         if self.kind == TEXT:
             return {"type": "text", "text": str(self.received)}
-        if self.kind == THOUGHT:
+        if self.kind == THINKING:
             words = str(self.received)
             texts = [{"type": "text", "text": words}] if words else []
             return {"type": "thinking", "thinking": texts, **self.doc}
@@ -77,7 +77,7 @@ class MistralReader(ChatReader):
             super().read_delta(speaker, delta, at, events)
 
     def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
-        if key not in (TEXT, THOUGHT):
+        if key not in (TEXT, THINKING):
             super().add(speaker, key, text, events)
             return
         index = speaker.open.get(key)
@@ -99,7 +99,7 @@ class MistralReader(ChatReader):
         return self.begin_block(speaker, key, block, events)
 
     def text_block(self, speaker: Speaker, key: str) -> Block:
-        if key == THOUGHT:
+        if key == THINKING:
             return Reasoning(at=f"/choices/{speaker.number}/message/content")
         return super().text_block(speaker, key)
 
@@ -113,7 +113,7 @@ class MistralReader(ChatReader):
             if kind == "text":
                 if text := need_str(part, "text", where):
                     self.add(speaker, TEXT, text, events)
-            elif kind == THOUGHT and is_worded(part):
+            elif kind == THINKING and is_worded(part):
                 self.read_thinking(speaker, part, events)
             else:
                 self.read_whole(speaker, part, where, events)
@@ -131,25 +131,25 @@ class MistralReader(ChatReader):
         events.append(Close(index))
 
     def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
-        given = part[THOUGHT]
+        given = part[THINKING]
         text = given if given.__class__ is str else "".join(item["text"] for item in given)
-        rest = {k: v for k, v in part.items() if k not in ("type", THOUGHT)}
+        rest = {k: v for k, v in part.items() if k not in ("type", THINKING)}
         if text:
-            self.add(speaker, THOUGHT, text, events)
-        elif rest and THOUGHT not in speaker.open:
-            self.begin_chunk(speaker, THOUGHT, self.text_block(speaker, THOUGHT), events)
+            self.add(speaker, THINKING, text, events)
+        elif rest and THINKING not in speaker.open:
+            self.begin_chunk(speaker, THINKING, self.text_block(speaker, THINKING), events)
         if rest:
             self.chunks[speaker.number][-1].doc |= rest
-        index = speaker.open.get(THOUGHT)
+        index = speaker.open.get(THINKING)
         if index is not None and part.get("signature").__class__ is str:
             events.append(Signed(index, Signature(part["signature"], self.dialect.issuer)))
         if index is not None and not text and not rest:
-            events.append(Close(speaker.open.pop(THOUGHT)))
+            events.append(Close(speaker.open.pop(THINKING)))
 
     def choice(self, speaker: Speaker) -> Json:
         choice = super().choice(speaker)
         message = choice["message"]
-        message.pop(THOUGHT, None)
+        message.pop(THINKING, None)
         chunks: list[dict[str, Json]] = []
         for part in self.chunks.get(speaker.number, ()):
             chunk = part.whole()
@@ -186,7 +186,7 @@ def texts_of(content: Json) -> Json:
 
 def is_worded(part: dict[str, Json]) -> bool:
     """Whether reasoning consists of texts."""
-    written = part.get(THOUGHT)
+    written = part.get(THINKING)
     return written.__class__ is str or (
         written.__class__ is list and all(map(is_bare_text, written))
     )

@@ -63,7 +63,7 @@ ANYTHING = (r"[\s\S]", 10_000)
 
 
 class OllamaWriting(Writing):
-    """One conversion into Ollama's dialect: it knows which call bears which name."""
+    """One conversion into Ollama's dialect: it knows which call has which name."""
 
     counters = ("known",)
 

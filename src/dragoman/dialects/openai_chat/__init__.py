@@ -199,12 +199,12 @@ class OpenAIChat(Ruled):
     read_response = response.read_response
     write_response = response.write_response
     write_candidate = response.write_candidate
-    write_answer = response.write_answer
+    write_reply = response.write_reply
     choose_stop = response.choose_stop
     as_read = response.as_read
     settle = response.settle
     is_failure = response.is_failure
-    read_choice_of_answer = response.read_choice_of_answer
+    read_choice_of_reply = response.read_choice_of_reply
     holds_failure = response.holds_failure
     read_error = response.read_error
     write_error = response.write_error

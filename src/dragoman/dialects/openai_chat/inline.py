@@ -2,7 +2,7 @@
 
 ``{"type": "tool_use"}`` in the assistant's content is a call, ``{"type": "tool_result"}`` in the
 user's a result: "Handle inline tool use (Anthropic style)" (design 004). The API takes neither: a
-call is written among the calls, a result as a message of its own, unless it bears a cache mark.
+call is written among the calls, a result as a message of its own, unless it has a cache mark.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_result(chat: OpenAIChat, part: Raw) -> Block:
 
 
 def write_part(chat: OpenAIChat, block: ToolCall | ToolResult, w: Writing) -> Json:
-    """A call or a result that bears a cache mark, which only a part of the content can."""
+    """A call or a result that has a cache mark, which only a part of the content can."""
     out: dict[str, Json]
     if isinstance(block, ToolCall):
         out = {"type": CALL, "id": block.id, "name": block.name, "input": object_of(block, w.log)}

@@ -221,7 +221,7 @@ def write_result(
             if call_id is None or call_id not in w.ids.staying:
                 call_id = w.result_id(block)
             return {"role": "tool", "tool_call_id": call_id, "content": first.text}
-    if block.cache is not None:  # which only a part of the user's content can bear
+    if block.cache is not None:  # which only a part of the user's content can have
         return d.emit({"role": "user", "content": d.write_part(block, w)}, message, w.log)
     doc: dict[str, Json] = {"role": "tool"}
     if not w.same or call_id is not None:

@@ -248,7 +248,7 @@ def write_file(d: OpenAIChat, block: Media, w: Writing) -> dict[str, Json]:
 def finish(
     d: OpenAIChat, out: dict[str, Json], node: Text | Media | ToolCall | ToolResult, w: Writing
 ) -> dict[str, Json]:
-    """Cache mark and extras, which every part can bear."""
+    """Cache mark and extras, which every part can have."""
     cache = node.cache
     if cache is not None and w.facts.cache_marks is False:
         why = f"cache marks are not supported by {w.model}"

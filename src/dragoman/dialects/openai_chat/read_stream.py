@@ -600,7 +600,7 @@ class ChatReader(StreamReader):
     def add_signed(
         self, speaker: Speaker, block: Block, written: bool, events: list[Event]
     ) -> None:
-        """A text that says nothing, and bears the signature of what was written before it."""
+        """A text that says nothing, and has the signature of what was written before it."""
         events.append(Close(self.begin_block(speaker, SIGNED, block, events)))
         del speaker.open[SIGNED]
         if speaker.calls:

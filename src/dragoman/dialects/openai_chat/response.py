@@ -111,7 +111,7 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
             failure = replace(failure, at=f"/choices/{place}")
     candidates = []
     for index, choice in enumerate(choices):
-        candidates.append(d.read_choice_of_answer(choice, index))
+        candidates.append(d.read_choice_of_reply(choice, index))
     name, model, tier = HEAD(doc, "")
     usage = maybe_dict(doc, "usage", "")
     return Response(
@@ -168,14 +168,14 @@ def write_head(d: OpenAIChat, out: dict[str, Json], tree: Response, w: Writing) 
 def write_candidate(d: OpenAIChat, candidate: Candidate, index: int, w: Writing) -> Json:
     out: dict[str, Json] = {
         "index": index,
-        "message": d.write_answer(candidate, w),
+        "message": d.write_reply(candidate, w),
         "finish_reason": d.stop_word(candidate, w),
         "logprobs": candidate.logprobs,
     }
     return out if candidate.extras is None else d.emit(out, candidate, w.log)
 
 
-def write_answer(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
+def write_reply(d: OpenAIChat, candidate: Candidate, w: Writing) -> Json:
     message = candidate.message if w.same else drop_empty_texts(candidate.message, w.log)
     doc = d.write_assistant(message, w)
     assert doc is not None  # a response may be empty
@@ -234,7 +234,7 @@ def is_failure(d: OpenAIChat, doc: dict[str, Json]) -> bool:
     return doc.get("error") is not None and not doc.get("choices")
 
 
-def read_choice_of_answer(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
+def read_choice_of_reply(d: OpenAIChat, doc: dict[str, Json], index: int) -> Candidate:
     at = f"/choices/{index}"
     given: Json = doc.get("message")
     where = f"{at}/message"

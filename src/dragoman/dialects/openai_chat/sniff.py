@@ -103,7 +103,7 @@ class Marks(Struct, frozen=True):
             if self.model and model.__class__ is str and re.fullmatch(self.model, model):
                 e.speaks_for(f"the model {model!r}"[:60], 0.6)
             if doc.get("choices").__class__ is list:
-                self.weigh_answer(e, doc)
+                self.weigh_reply(e, doc)
             elif doc.get("error").__class__ is dict:
                 weigh_keys(e, doc["error"], self.error)
             else:
@@ -115,7 +115,7 @@ class Marks(Struct, frozen=True):
         for message in objects(messages):
             weigh_keys(e, message, self.message)
 
-    def weigh_answer(self, e: Evidence, doc: dict[str, Json]) -> None:
+    def weigh_reply(self, e: Evidence, doc: dict[str, Json]) -> None:
         self.weigh_message(e, doc, self.response)
         if doc.get("usage").__class__ is dict:
             weigh_keys(e, doc["usage"], self.usage)

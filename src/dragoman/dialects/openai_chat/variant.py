@@ -3,7 +3,7 @@
 Reasoning stand beside the content, and are sent back there; a refusal is plain text in a history
 ("property 'refusal' is unsupported"), and of media only images are sent, unless a server says
 otherwise; there are only functions, no freeform tools; a choice names one tool or none; nothing
-bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs.
+has a cache mark; the end user is ``user``. The rules of OpenAI are not theirs.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def write_item(d: ResponsesBase, block: Block, w: ItemWriting) -> Json | None:
     return None
 
 
-def read_answer(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...]:
+def read_reply(d: ResponsesBase, docs: list[Json], at: str) -> tuple[Block, ...]:
     """The items of a response: all of them are the model's."""
     run: list[Block] = []
     for index, doc in enumerate(docs):
@@ -464,7 +464,7 @@ def write_message_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting
 def write_new_item(d: ResponsesBase, blocks: Sequence[Block], w: ItemWriting) -> Json:
     """A message item that no item of a document stands after.
 
-    In a request it bears no id: the API checks ids, and takes a message without one. In an
+    In a request it has no id: the API checks ids, and takes a message without one. In an
     reply every message has an id.
     """
     if w.reply:

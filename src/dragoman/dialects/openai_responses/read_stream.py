@@ -237,7 +237,7 @@ class ResponsesReader(StreamReader):
         at = f"/output/{index}/content/{number}"
         if number:
             block = read_parts(self.dialect, [part], at.rpartition("/")[0], OUTPUT)[0]
-        else:  # which bears what is written of the item, its id too
+        else:  # which has what is written of the item, its id too
             block = self.read_item({**item.doc, "content": [part]}, item.at)
         parts.append(part)
         item.received["content", number] = Received(self.whole)

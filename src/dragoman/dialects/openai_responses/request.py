@@ -278,7 +278,7 @@ def write_params(d: ResponsesBase, out: dict[str, Json], params: Params, w: Item
         out["conversation"] = {"id": name} if w.same else name
     if left.thinking is not None:
         write_effort(d, out, left.thinking, w)
-    write_answer_form(d, out, left, w)
+    write_reply_form(d, out, left, w)
     if left.logprobs:
         out["include"] = [LOGPROBS]
     elif left.logprobs is not None:
@@ -332,7 +332,7 @@ def write_effort(d: ResponsesBase, out: dict[str, Json], config: Thinking, w: It
     d.lose(config.extras, config.at, w.log)
 
 
-def write_answer_form(
+def write_reply_form(
     d: ResponsesBase, out: dict[str, Json], params: Params, w: ItemWriting
 ) -> None:
     text: dict[str, Json] = {}

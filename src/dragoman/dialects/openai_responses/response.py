@@ -40,7 +40,7 @@ from ...model import (
     Usage,
 )
 from .._openai import ERROR_TYPES, ERRORS
-from .items import read_answer
+from .items import read_reply
 from .parts import ItemWriting, has_rest
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
 
 COMPLETE = ("end", "tool-call")
 
-# The codes that a failed response may bear, for those kinds that have one.
+# The codes that a failed response may have, for those kinds that have one.
 FAILURE_CODES: dict[ErrorKind, str] = {
     "invalid-request": "invalid_prompt",
     "rate-limit": "rate_limit_exceeded",
@@ -141,7 +141,7 @@ def read_response(d: ResponsesBase, doc: Json) -> Response:
     doc = as_dict(doc, "")
     if "output" not in doc and "status" not in doc:
         missing("output", "")
-    blocks = read_answer(d, maybe_list(doc, "output", "") or [], "/output")
+    blocks = read_reply(d, maybe_list(doc, "output", "") or [], "/output")
     taken, status = TAKEN, doc.get("status")
     if status is None:
         taken -= {"incomplete_details"}

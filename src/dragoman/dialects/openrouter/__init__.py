@@ -1,8 +1,8 @@
 """OpenRouter's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's reasoning comes twice, as ``reasoning`` and part by part as
-``reasoning_details``, where each signature bears the format of who issued it and goes back as it
-came; how the model should think is ``reasoning``; a part, a tool or the whole may bear Anthropic's
+``reasoning_details``, where each signature has the format of who issued it and goes back as it
+came; how the model should think is ``reasoning``; a part, a tool or the whole may have Anthropic's
 cache mark; an error has its status, and may stand beside a reply that was begun.
 """
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from . import OpenRouter
 
 
-THOUGHT = "reasoning_details"
+DETAILS = "reasoning_details"
 
 
 class Detail:
@@ -95,9 +95,9 @@ class OpenRouterReader(ChatReader):
     def read_delta(
         self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
     ) -> None:
-        details = delta.get(THOUGHT)
-        for place, value in enumerate(as_list(details, f"{at}/{THOUGHT}") if details else ()):
-            where = f"{at}/{THOUGHT}/{place}"
+        details = delta.get(DETAILS)
+        for place, value in enumerate(as_list(details, f"{at}/{DETAILS}") if details else ()):
+            where = f"{at}/{DETAILS}/{place}"
             self.read_entry(speaker, as_dict(value, where), where, events)
         if speaker.number in self.entries:
             given = delta.get("reasoning")
@@ -105,7 +105,7 @@ class OpenRouterReader(ChatReader):
                 expected("a string", given, f"{at}/reasoning")
             if given or "reasoning" in delta:  # the same once more
                 speaker.message["reasoning"] = given or speaker.message.get("reasoning")
-            delta = {k: v for k, v in delta.items() if k not in (THOUGHT, "reasoning")}
+            delta = {k: v for k, v in delta.items() if k not in (DETAILS, "reasoning")}
         super().read_delta(speaker, delta, at, events)
 
     def read_entry(
@@ -120,8 +120,8 @@ class OpenRouterReader(ChatReader):
             entries.append(Detail(doc, self.whole))
         entry = entries[-1]
         text = entry.add(doc, at)
-        if going_on and THOUGHT in speaker.open:
-            index = speaker.open[THOUGHT]
+        if going_on and DETAILS in speaker.open:
+            index = speaker.open[DETAILS]
         else:
             index = self.begin_reasoning(speaker, entry, events)
         if entry.word and (text or not going_on) and entry.worded:
@@ -132,7 +132,7 @@ class OpenRouterReader(ChatReader):
         if key is not None and is_stated(doc, key):
             events.append(Signed(index, details.read_signature(self.dialect, entry.doc)))
         if not entry.word:
-            events.append(Close(speaker.open.pop(THOUGHT)))
+            events.append(Close(speaker.open.pop(DETAILS)))
 
     def read_signature(
         self, speaker: Speaker, entry: Detail, doc: dict[str, Json], at: str
@@ -163,39 +163,39 @@ class OpenRouterReader(ChatReader):
                 text = Text("", at=f"/choices/{speaker.number}/message/content")
                 self.add_signed(speaker, details.sign(text, doc["data"]), written, events)
             else:
-                at = f"/choices/{speaker.number}/message/{THOUGHT}"
+                at = f"/choices/{speaker.number}/message/{DETAILS}"
                 block = details.read_reasoning(self.dialect, [doc], at)
-                index = self.begin_block(speaker, THOUGHT, hollow(block), events)
+                index = self.begin_block(speaker, DETAILS, hollow(block), events)
                 assert block.signature is not None
-                events += [Signed(index, block.signature), Close(speaker.open.pop(THOUGHT))]
+                events += [Signed(index, block.signature), Close(speaker.open.pop(DETAILS))]
                 self.out_of_order(speaker)
 
     def begin_reasoning(self, speaker: Speaker, entry: Detail, events: list[Event]) -> int:
         """Another reasoning block, or more of the summaries of one."""
-        opened, run = speaker.open.get(THOUGHT), self.run.get(speaker.number, -1)
+        opened, run = speaker.open.get(DETAILS), self.run.get(speaker.number, -1)
         plain = is_summary(entry.doc)
         if opened is not None and run >= 0 and (plain or is_item_signature(entry.doc)):
             self.run[speaker.number] = run + 1 if plain else -1
             if entry.doc.get("id") not in (None, self.named.get(speaker.number)):
                 why = "the id of the reasoning arrived at its end"
-                at = f"/choices/{speaker.number}/message/{THOUGHT}"
+                at = f"/choices/{speaker.number}/message/{DETAILS}"
                 self.notes.append(("stream.order", at, why))
             return opened
         if "content" in speaker.received or "refusal" in speaker.received or speaker.calls:
             self.out_of_order(speaker)
         self.close_before(speaker, events)
-        at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
+        at = f"/choices/{speaker.number}/message/{DETAILS}/{len(self.entries[speaker.number]) - 1}"
         block = hollow(details.read_detail(self.dialect, entry.doc, at))
         self.run[speaker.number] = 0 if plain else -1
         self.named[speaker.number] = entry.doc.get("id")
-        return self.begin_block(speaker, THOUGHT, block, events)
+        return self.begin_block(speaker, DETAILS, block, events)
 
     def choice(self, speaker: Speaker) -> Json:
         choice = super().choice(speaker)
         entries = [entry.whole() for entry in self.entries.get(speaker.number, ())]
         if entries:
             message = choice["message"]
-            message[THOUGHT] = entries
+            message[DETAILS] = entries
             if message.get("reasoning") is not None:
                 message["reasoning"] = words_of(entries)
         return choice
@@ -227,7 +227,7 @@ class OpenRouterWriter(ChatWriter):
         place = place_of(self.dialect, block)
         if isinstance(block, Reasoning) and place is None:
             _, begun = self.voice(number)
-            if self.must_wait(event, (number, THOUGHT)):
+            if self.must_wait(event, (number, DETAILS)):
                 return begun
             self.reasoning[event.index] = WrittenReasoning(number, block)
             if (
@@ -235,7 +235,7 @@ class OpenRouterWriter(ChatWriter):
             ):  # it comes whole
                 return begun + self.add_signature(Signed(event.index, block.signature))
             return begun
-        if isinstance(block, Raw) and place == THOUGHT:
+        if isinstance(block, Raw) and place == DETAILS:
             _, begun = self.voice(number)
             return begun + self.say(number, block.payload)
         if isinstance(block, Text):
@@ -260,15 +260,15 @@ class OpenRouterWriter(ChatWriter):
     def end(self, doc: Json) -> bytes:
         signed = [self.sign(number, block, None) for number, block in self.signed.items()]
         for place, choice in enumerate(() if self.same else doc.get("choices", ())):
-            entries = choice["message"].get(THOUGHT, ())
+            entries = choice["message"].get(DETAILS, ())
             if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
-                at = f"/choices/{place}/message/{THOUGHT}"
+                at = f"/choices/{place}/message/{DETAILS}"
                 why = (
-                    f"{THOUGHT} is known at the end only; the reasoning was "
+                    f"{DETAILS} is known at the end only; the reasoning was "
                     "streamed before it was signed"
                 )
                 self.log.approximated("stream.text", at, why)
-                if place in self.voices and THOUGHT in self.voices[place].received:
+                if place in self.voices and DETAILS in self.voices[place].received:
                     signed += [self.say(place, entry) for entry in self.unsaid(entries)]
         return b"".join(signed) + super().end(doc)
 
@@ -282,8 +282,8 @@ class OpenRouterWriter(ChatWriter):
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]
-        voice.received.add(THOUGHT)
-        delta: dict[str, Json] = {THOUGHT: [entry]}
+        voice.received.add(DETAILS)
+        delta: dict[str, Json] = {DETAILS: [entry]}
         if words:
             voice.received.add("reasoning")
             delta = {"reasoning": words, **delta}

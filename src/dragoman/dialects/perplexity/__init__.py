@@ -205,13 +205,13 @@ def is_found(item: Json) -> bool:
 
 
 def is_citable(tree: Response) -> bool:
-    """Whether a text can bear what was found, and none has citations of its own."""
+    """Whether a text can have what was found, and none has citations of its own."""
     texts = [x for c in tree.candidates for x in c.message.content if isinstance(x, Text)]
     return bool(texts) and not any(text.citations for text in texts)
 
 
 def cited(d: Perplexity, candidate: Candidate, found: tuple[Citation, ...]) -> Candidate:
-    """A reply whose text bears what was found; the ``[1]`` in it say more to a reader."""
+    """A reply whose text has what was found; the ``[1]`` in it say more to a reader."""
     content = list(candidate.message.content)
     for index, block in enumerate(content):
         if isinstance(block, Text):

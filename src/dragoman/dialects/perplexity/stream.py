@@ -20,7 +20,7 @@ class PerplexityReader(ChatReader):
     def __init__(self, dialect: Perplexity, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.found: dict[str, Json] = {}
-        self.cited: set[int] = set()  # candidates whose text bears what was found
+        self.cited: set[int] = set()  # candidates whose text has what was found
 
     def parse(self, frame: Frame) -> dict[str, Json]:
         doc = super().parse(frame)
@@ -30,7 +30,7 @@ class PerplexityReader(ChatReader):
         return doc
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
-        """What was found is known in the end; a text bears it as long as it is open."""
+        """What was found is known in the end; a text has it as long as it is open."""
         from ...streams.events import Cite
         from . import read_found
 

@@ -144,7 +144,7 @@ class VercelCore(VercelModelV5):
 
     # -- replies: text, reasoning and calls stand beside each other ----------------------------
 
-    def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
+    def read_reply(self, doc: dict[str, Json], taken: set[str]) -> Message:
         blocks = self.read_beside(doc, taken)
         taken.discard("content")
         if (text := maybe_str(doc, "text", "")) is not None:
@@ -179,12 +179,12 @@ class VercelCore(VercelModelV5):
         if given.__class__ is not list:
             expected("a string or a list", given, "/reasoning")
         return [
-            self.read_answer_reasoning(as_dict(part, at), at)
+            self.read_reply_reasoning(as_dict(part, at), at)
             for index, part in enumerate(given)
             if (at := f"/reasoning/{index}")
         ]
 
-    def read_answer_reasoning(self, part: dict[str, Json], at: str) -> Reasoning:
+    def read_reply_reasoning(self, part: dict[str, Json], at: str) -> Reasoning:
         if part.get("type") == "redacted":
             signature = Signature(need_str(part, "data", at), "anthropic", "encrypted")
             extras = self.keep(part, ("type", "data"))
@@ -195,17 +195,17 @@ class VercelCore(VercelModelV5):
         own = Signature(data, "anthropic") if data else None
         return Reasoning((text,) if text or not data else (), signature=own, at=at, extras=extras)
 
-    def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
+    def write_reply(self, out: dict[str, Json], message: Message, w: Writing) -> None:
         self.lose(message.extras, message.at, w.log)
         reasoning: list[Json] = []
         calls: list[Json] = []
         for block in message.content:
             if isinstance(block, Text):
-                self.write_answer_text(out, block, w)
+                self.write_reply_text(out, block, w)
             elif isinstance(block, Reasoning):
-                reasoning.append(self.write_answer_reasoning(block, w))
+                reasoning.append(self.write_reply_reasoning(block, w))
             elif isinstance(block, ToolCall):
-                calls.append(self.write_answer_call(block, w))
+                calls.append(self.write_reply_call(block, w))
             else:
                 self.omit(block, w.log)
         if reasoning:
@@ -214,13 +214,13 @@ class VercelCore(VercelModelV5):
             out["toolCalls"] = calls
         out["rawCall"] = RAW_CALL
 
-    def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
+    def write_reply_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
             note_joined(block, self, w)
         out["text"] = out.get("text", "") + block.text
 
-    def write_answer_reasoning(self, block: Reasoning, w: Writing) -> dict[str, Json]:
+    def write_reply_reasoning(self, block: Reasoning, w: Writing) -> dict[str, Json]:
         signature = block.signature
         if signature is not None and signature.kind == "encrypted":
             return self.emit({"type": "redacted", "data": signature.data}, block, w.log)
@@ -229,7 +229,7 @@ class VercelCore(VercelModelV5):
             out["signature"] = signature.data
         return self.emit(out, block, w.log)
 
-    def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
+    def write_reply_call(self, call: ToolCall, w: Writing) -> Json:
         head = {"toolCallType": "function", **write_call_head(call, w)}
         call = freeform.as_function(call)
         return self.emit({**head, "args": call.arguments or "{}"}, call, w.log)
@@ -241,7 +241,7 @@ class VercelCore(VercelModelV5):
 
 
 def is_mere_text(block: Block) -> bool:
-    """Whether a block is text that bears nothing which only a part of its own can bear."""
+    """Whether a block is text that has nothing which only a part of its own can have."""
     return block.__class__ is Text and block.cache is None and not block.citations
 
 

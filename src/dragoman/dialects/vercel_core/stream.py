@@ -235,7 +235,7 @@ class CoreWriter(ProviderWriter, OneByOne):
     def enter(self, event: Open) -> bytes:
         block, self.texts = event.block, []
         if isinstance(block, ToolCall):
-            self.doc = as_dict(self.dialect.write_answer_call(block, self.w), "")
+            self.doc = as_dict(self.dialect.write_reply_call(block, self.w), "")
         if isinstance(block, Reasoning) and self.unsigned:
             why = "a vercel-core stream does not mark the end of the reasoning before it"
             self.log.approximated("stream.text", block.at, why)
@@ -292,7 +292,7 @@ class CoreWriter(ProviderWriter, OneByOne):
         whole = replace(block, content=(written,) if written else (), summary=())
         whole = replace(whole, signature=self.signed or block.signature)
         whole = self.lowered(whole) or whole
-        part = self.dialect.write_answer_reasoning(whole, self.w)
+        part = self.dialect.write_reply_reasoning(whole, self.w)
         if part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}
             if self.texts:

@@ -186,9 +186,9 @@ class VercelModel(ClientErrors):
     write_tool_choice = tools.write_tool_choice
     read_response = response.read_response
     write_response = response.write_response
-    read_answer = response.read_answer
-    write_answer = response.write_answer
-    write_answer_call = response.write_answer_call
+    read_reply = response.read_reply
+    write_reply = response.write_reply
+    write_reply_call = response.write_reply_call
     read_usage = response.read_usage
     write_usage = response.write_usage
     settle = response.settle

@@ -391,17 +391,17 @@ def one_item(first: Block, second: Block) -> Reasoning | None:
 
 def write_reasoning(d: VercelModel, block: Reasoning, w: Writing) -> list[Json]:
     signature, words = block.signature, block.words or ("",)
-    bears: dict[str, Json] = {}  # a signature of Anthropic stands in the part itself in version 4
+    has: dict[str, Json] = {}  # a signature of Anthropic stands in the part itself in version 4
     if d.flat and signature is not None and signature.issuer == "anthropic":
         if signature.kind == "encrypted" and not any(words):
             out: dict[str, Json] = {"type": "redacted-reasoning", "data": signature.data}
             return [finish(d, out, block, w)]
         if signature.kind == "signature":
-            bears, signature = {"signature": signature.data}, None
+            has, signature = {"signature": signature.data}, None
     shares = write_signature(signature), write_item(block.id)
     nodes = (block, *[replace(block, extras=None)] * (len(words) - 1))
     return [
-        finish(d, {"type": "reasoning", "text": text, **bears}, node, w, *shares)
+        finish(d, {"type": "reasoning", "text": text, **has}, node, w, *shares)
         for text, node in zip(words, nodes, strict=True)
     ]
 

@@ -63,7 +63,7 @@ def read_response(d: VercelModel, doc: Json) -> Response:
     if doc.get("type") == "error":
         return Response(None, None, (), failure=d.read_error(doc), dialect=d.name)
     taken = set(RESPONSE_KEYS)
-    message = d.read_answer(doc, taken)
+    message = d.read_reply(doc, taken)
     usage = maybe_dict(doc, "usage", "")
     about = maybe_dict(doc, "response", "") or {}
     created = seconds_of(about.get("timestamp"))
@@ -86,7 +86,7 @@ def write_response(d: VercelModel, tree: Response, log: Ledger) -> Json:
     w = d.writing(log, tree.dialect, reply=True)
     out: dict[str, Json] = {}
     candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-    d.write_answer(out, candidate.message, w)
+    d.write_reply(out, candidate.message, w)
     write_stop(d, out, candidate, w)
     d.put_usage(out, tree, w)
     write_about(d, out, tree, w)
@@ -110,23 +110,23 @@ def write_about(d: VercelModel, out: dict[str, Json], tree: Response, w: Writing
         out["response"] = about
 
 
-def read_answer(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> Message:
+def read_reply(d: VercelModel, doc: dict[str, Json], taken: set[str]) -> Message:
     blocks: list[Block] = []
     for index, item in enumerate(need_list(doc, "content", "")):
         at = f"/content/{index}"
-        add_block(blocks, read_answer_part(d, as_dict(item, at), at))
+        add_block(blocks, read_reply_part(d, as_dict(item, at), at))
     return Message("assistant", tuple(blocks), at="/content")
 
 
-def write_answer(d: VercelModel, out: dict[str, Json], message: Message, w: Writing) -> None:
+def write_reply(d: VercelModel, out: dict[str, Json], message: Message, w: Writing) -> None:
     d.lose(message.extras, message.at, w.log)
     parts: list[Json] = []
     for block in message.content:
-        parts += write_answer_part(d, block, w)
+        parts += write_reply_part(d, block, w)
     out["content"] = parts
 
 
-def read_answer_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
+def read_reply_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     kind = doc.get("type")
     if kind in ("tool-call", "tool-result") and (
         kind == "tool-result" or doc.get("providerExecuted") is True
@@ -149,18 +149,18 @@ def read_answer_part(d: VercelModel, doc: dict[str, Json], at: str) -> Block:
     return replace(block, extras=replace(extras, fields=extras.fields | {KEY: doc[KEY]}))
 
 
-def write_answer_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
+def write_reply_part(d: VercelModel, block: Block, w: Writing) -> list[Json]:
     extras = block.extras
     if extras is not None and KEY in extras.fields and d.knows(extras.dialect):
         rest = {k: v for k, v in extras.fields.items() if k != KEY}
-        parts = write_answer_part(d, replace(block, extras=replace(extras, fields=rest)), w)
+        parts = write_reply_part(d, replace(block, extras=replace(extras, fields=rest)), w)
         if parts:
             parts[0] = {**parts[0], KEY: extras.fields[KEY]}
         else:
             lose_stray(block, "the part with this field is omitted", w.log)
         return parts
     if isinstance(block, ToolCall):
-        return [d.write_answer_call(block, w)]
+        return [d.write_reply_call(block, w)]
     if isinstance(block, Raw | Hosted) and block.dialect == d.family:
         return [block.payload]
     if extras is not None and d.knows(extras.dialect):
@@ -179,7 +179,7 @@ def lose_stray(block: Block, why: str, log: Ledger) -> None:
     log.dropped("extras", f"{block.at}/{KEY}", why)
 
 
-def write_answer_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
+def write_reply_call(d: VercelModel, call: ToolCall, w: Writing) -> Json:
     call = freeform.as_function(call)
     if call.extras is not None and d.knows(call.extras.dialect):
         call = renamed_extras(call, METADATA, KEY)

@@ -178,7 +178,7 @@ class ModelReader(ProviderReader):
         return []
 
     def read_part(self, part: ModelPart) -> Block:
-        return response.read_answer_part(self.dialect, part.so_far(), part.at)
+        return response.read_reply_part(self.dialect, part.so_far(), part.at)
 
     def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> ModelPart:
         at = f"/content/{len(self.parts)}"
@@ -448,14 +448,14 @@ class ModelWriter(ProviderWriter):
             return b""  # it begins with its first word
         self.begins(voice.turn, block.at)
         if isinstance(block, Text):
-            more = rest_of(response.write_answer_part(self.dialect, block, self.w)[0])
+            more = rest_of(response.write_reply_part(self.dialect, block, self.w)[0])
             return frame({"type": "text-start", "id": voice.name, **more})
         if isinstance(block, ToolCall):
             return self.open_call(voice, block)
-        return b"".join(map(frame, response.write_answer_part(self.dialect, block, self.w)))
+        return b"".join(map(frame, response.write_reply_part(self.dialect, block, self.w)))
 
     def open_call(self, voice: ModelVoice, call: ToolCall) -> bytes:
-        voice.doc = as_dict(self.dialect.write_answer_call(call, self.w), "")
+        voice.doc = as_dict(self.dialect.write_reply_call(call, self.w), "")
         voice.name = voice.doc["toolCallId"]
         start = {"type": "tool-input-start", "id": voice.name, "toolName": voice.doc["toolName"]}
         return frame(start | {k: voice.doc[k] for k in (METADATA,) if k in voice.doc})
@@ -516,7 +516,7 @@ class ModelWriter(ProviderWriter):
         name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
         voice.names.append(name)
         self.begins(voice.turn, block.at)
-        parts = response.write_answer_part(
+        parts = response.write_reply_part(
             self.dialect, replace(block, content=("x",), signature=None), self.w
         )
         more = rest_of(parts[0]) if block.id is not None else {}
@@ -544,7 +544,7 @@ class ModelWriter(ProviderWriter):
         if isinstance(block, Media) and written:
             whole = replace(block, source=replace(block.source, value=written))
             self.begins(voice.turn, block.at)
-            return b"".join(map(frame, response.write_answer_part(self.dialect, whole, self.w)))
+            return b"".join(map(frame, response.write_reply_part(self.dialect, whole, self.w)))
         return b""
 
     def close_reasoning(self, voice: ModelVoice, block: Reasoning) -> bytes:
@@ -556,7 +556,7 @@ class ModelWriter(ProviderWriter):
             signature=voice.signature or block.signature,
         )
         known = self.lowered(whole)
-        parts = response.write_answer_part(self.dialect, known, self.w) if known is not None else []
+        parts = response.write_reply_part(self.dialect, known, self.w) if known is not None else []
         if not voice.names and parts and parts[0]["type"] != "reasoning":
             self.begins(voice.turn, block.at)
             return b"".join(map(frame, parts))
