@@ -266,11 +266,14 @@ def tells(loss: Any, pointer: str) -> bool:
 
 
 def reports(loss: Any, pointer: str) -> bool:
-    """Whether a loss tells of a key: at its place, or of something dropped with all it held."""
+    """Whether a loss tells of a key: at its place, by its name (of who stores a file, for one), or
+    of something dropped with all it held."""
     if loss.path == pointer:
         return True
     if not pointer.startswith(loss.path + "/"):
         return False
+    if pointer.rpartition("/")[2] in loss.why.split():
+        return True
     if loss.what == "session.line":
         return leaves.covers(loss, pointer[len(loss.path) + 1 :].split("/"))
     if loss.what in RETOLD and loss.kind != "invented":

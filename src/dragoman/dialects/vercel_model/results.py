@@ -66,6 +66,8 @@ def read_result(
         content, failed, taken = read_output(d, doc["output"], f"{at}/output", form)
         partly = {"output": taken} if taken else {}
         keys = RESULT_KEYS if taken else RESULT_KEYS | {"output"}
+        if d.flat and doc.get("result") is not None:
+            form["beside"] = True  # a field that nobody reads, which is written beside the output
         extras = keep_options(d, options, keys, form, partly=partly)
     else:
         content, failed, keys = read_flat(d, doc, at, form)
@@ -97,7 +99,7 @@ def is_flat(d: VercelModel, result: ToolResult, w: Writing) -> bool:
     if not w.same:
         return d.flat
     if d.flat:
-        return not has_output(result)
+        return not (has_output(result) or "beside" in d.spelling(result))
     failed = result.is_error and not is_denied(d, result)
     return bool(failed) and not (len(result.content) == 1 and is_plain_text(result.content[0]))
 
