@@ -531,7 +531,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
         value = readable(once(repeated(called_once(beside(addressed(value))))))
-        value = in_parts(named_once(value))
+        value = in_parts(named_once(ended_once(value)))
         if "response_format" in value:  # which says that it is JSON
             value = {k: v for k, v in value.items() if k != "response_mime_type"}
         if "args" in value and value.get("input") == value["args"]:
@@ -559,6 +559,16 @@ def named_once(item: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
+def ended_once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of OpenTelemetry without why it ended, where a call in it is why."""
+    parts = message.get("parts")
+    if message.get("finish_reason") != "tool_call" or not isinstance(parts, list):
+        return message
+    if not any(isinstance(part, dict) and part.get("type") == "tool_call" for part in parts):
+        return message
+    return {key: value for key, value in message.items() if key != "finish_reason"}
+
+
 def in_parts(item: dict[str, Any]) -> dict[str, Any]:
     """A result of version 4 of the AI SDK whose value is the words of its parts, one by one."""
     parts = item.get("experimental_content")
@@ -572,7 +582,7 @@ def in_parts(item: dict[str, Any]) -> dict[str, Any]:
 def told_in(value: Any, path: Path) -> Iterator[Leaf]:
     """The scalars of JSON that stands as text."""
     if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
+        items = ended_once(value).items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
             yield from told_in(item, (*path, key))
     elif value not in BLANK:

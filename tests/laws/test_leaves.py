@@ -148,6 +148,8 @@ LAST = "/experimental_content/1/text"
         ({"created": 1700000001}, {"createTime": "2023-11-14T22:13:20Z"}, ["/created"]),
         ({"callId": "hist_tool_raw_f-2e-look-3a-0"}, {"text": "[result of f.look:0]"}, []),
         ({"callId": "hist_tool_raw_f-2e-look-3a-0"}, {"text": "[result of f.look:1]"}, ["/callId"]),
+        ({"parts": [], "finish_reason": "tool_call"}, {}, ["/finish_reason"]),
+        ({"parts": [{"type": "tool_call"}], "finish_reason": "tool_call"}, {}, []),
         (SAID_TWICE, [{"text": "Looking."}, {"text": "330 m"}], []),
         (SAID_TWICE, [{"text": "Looking."}, {"text": "331 m"}], ["/result/1", LAST]),
         (
