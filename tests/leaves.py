@@ -386,6 +386,7 @@ MARKS = re.compile(
 FAILED_ALONE = re.compile(r"\A\[error of the tool call .*\]", re.DOTALL)
 # An id may go by another prefix, and its signs be escaped: see llxprt_ids.py.
 PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
+ESCAPED = re.compile(r"-([0-9a-f]{2,5}|)-")
 
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.
 IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId callID"
@@ -477,8 +478,11 @@ FEW = 4  # characters: what is shorter is found everywhere
 # A prompt or a reply in the language of a template, and the words of that language.
 TEMPLATE = re.compile(
     r"# Tools\n\nYou may call one or more functions[^<]*<tools></tools>[^<]*"
-    r"|For each function call, return a json object[^<]*<tool_call></tool_call>[^<]*<tool_call>"
-    r"\n.*\n</tool_call>|</?(?:think|tool_call|tool_response|tools)>|<\|im_(?:start|end)\|>"
+    r"|For each function call,? return a json object[^<]*<tool_call></tool_call>[^<]*<tool_call>"
+    r"\n.*\n</tool_call>|You are a function calling AI model\. [^<]*<tools></tools>[^<]*"
+    r"|Use the following pydantic model json schema for each tool call you will make: "
+    r'{"properties": {"arguments": {[^<{}]*}, "name": {[^<{}]*}}, [^<{}]*}\s'
+    r"|</?(?:think|tool_call|tool_response|tools)>|<\|im_(?:start|end)\|>"
     r"|<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling "
     "with the following functions|You have access to the following functions:"
 )
@@ -527,7 +531,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
         elif value.get("part_kind") in KINDS:
             kind = KINDS[value["part_kind"]]
         value = readable(once(repeated(called_once(beside(addressed(value))))))
-        value = named_once(value)
+        value = in_parts(named_once(ended_once(value)))
         if "response_format" in value:  # which says that it is JSON
             value = {k: v for k, v in value.items() if k != "response_mime_type"}
         if "args" in value and value.get("input") == value["args"]:
@@ -555,10 +559,30 @@ def named_once(item: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in item.items() if k not in ("plugin_name", "function_name")}
 
 
+def ended_once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of OpenTelemetry without why it ended, where a call in it is why."""
+    parts = message.get("parts")
+    if message.get("finish_reason") != "tool_call" or not isinstance(parts, list):
+        return message
+    if not any(isinstance(part, dict) and part.get("type") == "tool_call" for part in parts):
+        return message
+    return {key: value for key, value in message.items() if key != "finish_reason"}
+
+
+def in_parts(item: dict[str, Any]) -> dict[str, Any]:
+    """A result of version 4 of the AI SDK whose value is the words of its parts, one by one."""
+    parts = item.get("experimental_content")
+    if not isinstance(parts, list):
+        return item
+    said = [part["text"] for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    alike = all(isinstance(text, str) for text in said) and item.get("result") == "\n".join(said)
+    return {**item, "result": said} if alike else item
+
+
 def told_in(value: Any, path: Path) -> Iterator[Leaf]:
     """The scalars of JSON that stands as text."""
     if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
+        items = ended_once(value).items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
             yield from told_in(item, (*path, key))
     elif value not in BLANK:
@@ -890,9 +914,10 @@ class Output:
         """Whether an id is there under another prefix, or with its signs escaped."""
         escaped = re.sub("[^a-zA-Z0-9_-]", lambda sign: f"-{ord(sign[0]):x}-", text)
         bare = PREFIXES.sub("", text)
+        own = ESCAPED.sub(lambda sign: chr(int(sign[1], 16)) if sign[1] else "-", bare)
         if len(bare) < FEW and re.search(rf"(?<![a-zA-Z0-9]){re.escape(bare)}(?!\w)", self.hay):
             return True
-        found = (bare, escaped, text.replace("-", "--"), bare.replace("--", "-"))
+        found = (bare, escaped, text.replace("-", "--"), own)
         return any(spelled in self.hay for spelled in found if len(spelled) >= FEW)
 
     def has_under(self, key: str, value: Any) -> bool:

@@ -120,6 +120,16 @@ def test_a_loss_that_is_not_told_is_missed() -> None:
     assert noticed / asked > 0.92, f"{noticed} of {asked}"
 
 
+SAID_TWICE = {
+    "result": "Looking.\n330 m",
+    "experimental_content": [
+        {"type": "text", "text": "Looking."},
+        {"type": "text", "text": "330 m"},
+    ],
+}
+LAST = "/experimental_content/1/text"
+
+
 @pytest.mark.parametrize(
     ("source", "output", "missed"),
     [
@@ -136,6 +146,17 @@ def test_a_loss_that_is_not_told_is_missed() -> None:
         ({"role": "assistant", "top_k": 4}, {"role": "model"}, ["/top_k"]),
         ({"created": 1700000000}, {"createTime": "2023-11-14T22:13:20Z"}, []),
         ({"created": 1700000001}, {"createTime": "2023-11-14T22:13:20Z"}, ["/created"]),
+        ({"callId": "hist_tool_raw_f-2e-look-3a-0"}, {"text": "[result of f.look:0]"}, []),
+        ({"callId": "hist_tool_raw_f-2e-look-3a-0"}, {"text": "[result of f.look:1]"}, ["/callId"]),
+        ({"parts": [], "finish_reason": "tool_call"}, {}, ["/finish_reason"]),
+        ({"parts": [{"type": "tool_call"}], "finish_reason": "tool_call"}, {}, []),
+        (SAID_TWICE, [{"text": "Looking."}, {"text": "330 m"}], []),
+        (SAID_TWICE, [{"text": "Looking."}, {"text": "331 m"}], ["/result/1", LAST]),
+        (
+            SAID_TWICE | {"result": "330 m high"},
+            [{"text": "Looking."}, {"text": "330 m"}],
+            ["/result"],
+        ),
     ],
 )
 def test_what_is_found(source: Any, output: Any, missed: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from .. import dialects
+from ..capsule.modelled import named
 from ..convert import convert, with_model
 from ..core.reading import encode, escape
 from ..core.source import with_source
@@ -139,8 +140,14 @@ def same(document: Document, target: str) -> None:
     source = dialects.get(document.dialect)
     if target == source.name or source.keeps_source:
         tree = with_source(tree, there.document, dialects.get(target))
-    tree = with_model(tree, "m") if "model" in capsule else tree
-    unnamed = unrestored(back, source.write(tree, log))
+    if "model" in capsule:
+        plain = [source.write(with_model(tree, "m"), log)]
+        # What follows from the model, a conversion gives that names it; not the model itself.
+        fitted = source.write(named(capsule, tree, source), log)
+        plain += [leaf for _, leaf in _leaves(fitted, "", ()) if leaf != capsule["model"]]
+    else:
+        plain = source.write(tree, log)
+    unnamed = unrestored(back, plain)
     assert not unnamed, f"from the capsule, and not in restored: {unnamed}"
 
 
