@@ -253,6 +253,7 @@ def test_a_trickle_has_an_end(path: str) -> None:
 def test_no_more_at_once_than_an_upstream_may_be_sent() -> None:
     here: list[int] = []
     most = 0
+    pair = asyncio.Barrier(2)
 
     async def counting(scope: Any, receive: Any, send: Any) -> None:
         nonlocal most
@@ -262,6 +263,8 @@ def test_no_more_at_once_than_an_upstream_may_be_sent() -> None:
             pass
         here.append(1)
         most = max(most, len(here))
+        async with asyncio.timeout(60):
+            await pair.wait()  # two are sent at once
         for _ in range(200):  # whoever else may come is there by now
             await asyncio.sleep(0)
         most = max(most, len(here))

@@ -439,7 +439,6 @@ LISTS = {
     "router_responses.py is_silent": "a list of parts",
     "mistral/stream.py open_reasoning": "what was just written",
     "_gemma.py left_out": "two lists",
-    "_training.py in_order": "ranks that were made here",
     "gemini_cli.py rest_at": "a list on the way to a place",
     "opencode.py merged": "two lists",
     "mcp/request.py hinted": "a list of hints",

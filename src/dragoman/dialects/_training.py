@@ -121,6 +121,11 @@ class Records(Dialect):
         return ordered
 
 
+def has_words(texts: Sequence[tuple[str, str]]) -> bool:
+    """Whether anything is left of texts (with their places) when they are joined."""
+    return any(not is_blank(text) for text, _ in texts)
+
+
 def are_in_order(messages: Sequence[Message]) -> bool:
     """Whether the results of each turn stand in the order of its calls."""
     calls: dict[str | None, int] | None = None

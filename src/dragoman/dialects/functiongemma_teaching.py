@@ -54,6 +54,7 @@ from ._gemma import (
     defuse,
     left_out,
 )
+from ._training import has_words
 
 ACCESS = "You have access to the following functions:"
 PARAMETERS = "Parameters:"
@@ -226,7 +227,7 @@ class FunctionGemmaTeaching(Gemma):
                 w.log.approximated("message.role", message.at, why)
             spoken = self.words(message, HEAD_TOKENS, w)
             if not w.same:
-                self.note_prompt(message, bool(texts), bool(spoken), w.log)
+                self.note_prompt(message, has_words(texts), has_words(spoken), w.log)
             texts += spoken
             count += 1
         words = self.join_texts(texts, w.log)

@@ -634,9 +634,6 @@ class Writer:
             self.w.log.dropped("tool_result.error", result.at, why)
         elif result.is_error:
             return {"status": "error", "error": said, **when}
-        if result.is_error:
-            why = f"{self.d.name} has no files beside an error; the state is 'completed'"
-            self.w.log.dropped("tool_result.error", result.at, why)
         out: Line = {"status": "completed", "output": said}
         if new:
             out |= {"title": "", "metadata": {}}

@@ -82,12 +82,11 @@ class Values:
         out.append("}" if value else "{}")
 
     def sort(self, value: dict[str, Json]) -> Iterable[tuple[str, Json]]:
-        if len(value) > 1:
-            names = [key.lower() for key in value]
-            if names != sorted(names):
-                self.sorted = True
-                return sorted(value.items(), key=_by_name)
-        return value.items()
+        names = [key.lower() for key in value]
+        if names == sorted(names):
+            return value.items()
+        self.sorted = True
+        return sorted(value.items(), key=_by_name)
 
     def write_key(self, key: str) -> None:
         """Bare, but for a key that no reader could tell from what is around it."""

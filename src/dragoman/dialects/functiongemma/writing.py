@@ -40,7 +40,7 @@ from .._gemma import (
     VALUE_TOKENS,
     defuse,
 )
-from .._training import text_of
+from .._training import has_words, text_of
 from . import declarations, reading
 from .values import Values
 
@@ -198,7 +198,7 @@ def write_head(
             else:
                 texts.append((text, block.at))
         if not w.same:
-            d.note_prompt(message, before > 0, len(texts) > before, log)
+            d.note_prompt(message, has_words(texts[:before]), has_words(texts[before:]), log)
     words = d.join_texts(texts, log)
     if not w.same and messages and not words and not declared:
         return None
@@ -287,7 +287,7 @@ def only_text(d: FunctionGemma, message: Message, w: Writing) -> str | None:
     if block.__class__ is not Text or block.extras is not None:
         return None
     text = block.text.strip()
-    return text if text and len(text) == len(block.text) and "<" not in text else None
+    return text if text and text == block.text and "<" not in text else None
 
 
 def trim(d: FunctionGemma, text: str, at: str, log: Ledger, control: re.Pattern[str]) -> str:
