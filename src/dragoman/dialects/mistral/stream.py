@@ -110,9 +110,9 @@ class MistralReader(ChatReader):
             where = f"{at}/{place}"
             part = as_dict(part, where)
             kind = need_str(part, "type", where)
-            if kind == "text":
-                if text := need_str(part, "text", where):
-                    self.add(speaker, TEXT, text, events)
+            if is_bare_text(part):
+                if part["text"]:
+                    self.add(speaker, TEXT, part["text"], events)
             elif kind == THINKING and is_worded(part):
                 self.read_thinking(speaker, part, events)
             else:
@@ -153,10 +153,10 @@ class MistralReader(ChatReader):
         chunks: list[dict[str, Json]] = []
         for part in self.chunks.get(speaker.number, ()):
             chunk = part.whole()
-            if chunks and chunk["type"] == chunks[-1]["type"] == "text":  # a call came between
+            if chunks and is_bare_text(chunk) and is_bare_text(chunks[-1]):  # a call came between
                 chunk["text"] = chunks.pop()["text"] + chunk["text"]
             chunks.append(chunk)
-        if len(chunks) == 1 and chunks[0]["type"] == "text":
+        if len(chunks) == 1 and is_bare_text(chunks[0]):
             message[TEXT] = chunks[0]["text"]
         elif chunks:
             message[TEXT] = chunks
@@ -210,7 +210,7 @@ class MistralWriter(ChatWriter):
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
-        self.mixed: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning of more than texts
+        self.mixed: dict[int, tuple[int, dict[str, Json]]] = {}  # chunks that come whole
         self.held: dict[int, Held] = {}  # calls that are not whole, or behind one that is not
         self.whole: set[int] = set()
 
@@ -228,6 +228,10 @@ class MistralWriter(ChatWriter):
         if isinstance(block, Text):
             if self.same:
                 self.reasoned.discard(number)
+                if block.extras is not None and block.extras.fields:
+                    (doc,) = parts.write_part(self.dialect, block, self.w)
+                    self.mixed[event.index] = number, doc
+                    return self.voice(number)[1]
             self.worded[event.index] = number
         return super().open(event)
 
@@ -269,7 +273,10 @@ class MistralWriter(ChatWriter):
             self.held[index].pieces.append(event.text)
             return b""
         if index in self.mixed:
-            return b""  # its texts stand among what it refers to
+            doc = self.mixed[index][1]
+            if doc["type"] == "text":
+                doc["text"] += event.text
+            return b""  # texts of reasoning stand among what it refers to
         if index in self.reasoning:
             if not (event.text or self.same):
                 return b""
