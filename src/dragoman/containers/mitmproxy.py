@@ -46,7 +46,7 @@ class Mitmproxy(Recording):
 
 
 def _is_flow(value: Json) -> bool:
-    """The version of a flow is a number or a list; the lines of other files have one that is text."""
+    """The version of a flow is a number or a list; in lines of other files it is text."""
     return value.__class__ is dict and _get(value, "version").__class__ in (int, list, tuple)
 
 
