@@ -44,7 +44,7 @@ class Chunk:
 
     def whole(self) -> dict[str, Json]:
         if self.kind == TEXT:
-            return {"type": "text", "text": str(self.received)}
+            return {"type": "text", "text": str(self.received), **self.doc}
         if self.kind == THINKING:
             words = str(self.received)
             texts = [{"type": "text", "text": words}] if words else []
@@ -111,8 +111,7 @@ class MistralReader(ChatReader):
             part = as_dict(part, where)
             kind = need_str(part, "type", where)
             if kind == "text":
-                if text := need_str(part, "text", where):
-                    self.add(speaker, TEXT, text, events)
+                self.read_text(speaker, part, need_str(part, "text", where), events)
             elif kind == THINKING and is_worded(part):
                 self.read_thinking(speaker, part, events)
             else:
@@ -129,6 +128,19 @@ class MistralReader(ChatReader):
         events += deltas(index, block)
         del speaker.open[kind], speaker.received[kind]
         events.append(Close(index))
+
+    def read_text(
+        self, speaker: Speaker, part: dict[str, Json], text: str, events: list[Event]
+    ) -> None:
+        """Chunks that follow each other are one, unless the later one has other keys."""
+        rest = {k: v for k, v in part.items() if k not in ("type", "text")}
+        index = speaker.open.get(TEXT)
+        if rest and (index is None or self.chunks[speaker.number][-1].doc != rest):
+            if index is not None:
+                events.append(Close(speaker.open.pop(TEXT)))
+            self.begin_chunk(speaker, TEXT, self.text_block(speaker, TEXT), events, rest)
+        if text:
+            self.add(speaker, TEXT, text, events)
 
     def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
         given = part[THINKING]
@@ -153,10 +165,10 @@ class MistralReader(ChatReader):
         chunks: list[dict[str, Json]] = []
         for part in self.chunks.get(speaker.number, ()):
             chunk = part.whole()
-            if chunks and chunk["type"] == chunks[-1]["type"] == "text":  # a call came between
+            if chunks and is_bare_text(chunk) and is_bare_text(chunks[-1]):  # a call came between
                 chunk["text"] = chunks.pop()["text"] + chunk["text"]
             chunks.append(chunk)
-        if len(chunks) == 1 and chunks[0]["type"] == "text":
+        if len(chunks) == 1 and is_bare_text(chunks[0]):
             message[TEXT] = chunks[0]["text"]
         elif chunks:
             message[TEXT] = chunks
