@@ -199,18 +199,16 @@ def write_result(d: SemanticKernel, result: ToolResult, w: KernelWriting) -> Jso
     out["id"] = None if unknown else w.result_id(result)
     if text is not None or not w.same:
         out["result"] = mark_error(text) if result.is_error and w.same else text or ""
-    if (name := name_of(d, result, out["id"], w)) is not None:
-        out |= write_name(name, result.extras if w.same else None)
+    name = name_of(d, result, out["id"], w)
+    out |= write_name(name, result.extras if w.same else None)
     return d.emit(out, result, w.log)
 
 
-def name_of(d: SemanticKernel, result: ToolResult, call_id: Json, w: KernelWriting) -> str | None:
+def name_of(d: SemanticKernel, result: ToolResult, call_id: Json, w: KernelWriting) -> str:
     """The name of the function that a result is of, which is required."""
     name = result.name
     known = w.functions.get(call_id)
     if name is None and known is None:
-        if w.same:
-            return None
         why = f"{d.name} requires the name of a result; written as 'unknown'"
         w.log.invented("tool_result.name", result.at, why)
         return "unknown"
