@@ -88,6 +88,22 @@ def test_reasoning_in_a_stream() -> None:
     assert "p" not in document
 
 
+def test_texts_in_a_stream_keep_keys_that_nobody_knows() -> None:
+    def said(text: str, **more: Any) -> dict[str, Any]:
+        return {"type": "text", "text": text, **more}
+
+    data = stream([said("1")], [said("4", zq=1)], [said("4", zq=1)], [said("5")], [said("", zq=2)])
+    transcoder = Transcoder("mistral", "anthropic-messages")
+    transcoder.feed(data)
+    transcoder.close()
+    document: Any = transcoder.reader.document()
+    content = [said("1"), said("445", zq=1), said("", zq=2)]
+    assert document["choices"][0]["message"]["content"] == content
+    assert {loss.path for loss in transcoder.losses if loss.what == "extras"} == {
+        f"/choices/0/message/content/{n}/zq" for n in (1, 2)
+    }
+
+
 def test_a_reasoning_without_words_ends_the_reasoning() -> None:
     data = stream([thinking("One.")], [thinking()], [thinking("Two.", signature="c2ln")], "Yes")
     transcoder = Transcoder("mistral", "anthropic-messages")
