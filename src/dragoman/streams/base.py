@@ -215,7 +215,7 @@ class StreamReader:
                 log.dropped("extras", where, why)
         for at in self.held:
             why = f"{last_of(at)!r} of a later event differs from what had been written"
-            log.dropped("extras", nearest(doc, at)[0], why)
+            log.approximated("stream.text", nearest(doc, at)[0], why)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
         """The JSON object of a frame."""
