@@ -330,3 +330,27 @@ def test_what_open_responses_shares_with_openai() -> None:
     )  # fmt: skip
     assert {key: given.document[key] for key in known} == known
     assert [(loss.kind, loss.path) for loss in given.losses] == [("dropped", "/unknown")]
+
+
+def test_what_copilot_takes_out_of_a_result_names_the_id_of_its_call() -> None:
+    """Also where the id is made up, which is done once."""
+    names = ("a", "b")
+    image = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    calls = [{"functionCall": {"name": name, "args": {}}} for name in names]
+    results = [
+        {"functionResponse": {"name": name, "response": {"result": ""}, "parts": [image]}}
+        for name in names
+    ]
+    doc = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": calls},
+            {"role": "user", "parts": results},
+        ]
+    }
+    result = convert(doc, source="gemini", target="copilot", facet="messages")
+    *_, first, second, last = result.document["input"]
+    marks = [part["text"] for part in last["content"] if part["type"] == "input_text"]
+    assert marks == [f"[content of tool result {doc['call_id']}]" for doc in (first, second)]
+    made = [loss.path for loss in result.losses if "it gets" in loss.why]
+    assert made == ["/contents/1/parts/0", "/contents/1/parts/1"]

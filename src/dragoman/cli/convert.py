@@ -234,11 +234,12 @@ class Conversion:
         self, document: Document, result: Result, form: Form, sink: Sink, *, is_record: bool
     ) -> tuple[Loss, ...]:
         """Write a converted document, or the record of a batch around it."""
-        on_a_line = self.is_line(document, form)
+        is_one_of_many = self.is_one_of_many(document, form)
+        on_a_line = is_one_of_many or self.plan.in_lines
         if is_record:
             data, losses = self.record(document, result)
             written = printing.json_text(data, on_a_line or self.compact)
-        elif on_a_line and dialects.get(self.target).lines:
+        elif is_one_of_many and dialects.get(self.target).lines:
             raise usage(
                 f"several documents of {self.target} cannot be written to one output",
                 "-o DIR/ writes one file per input",
@@ -324,11 +325,9 @@ class Conversion:
             self.url,
         )
 
-    def is_line(self, document: Document, form: Form) -> bool:
-        """Whether a result is one line of many."""
-        if form == "jsonl" or self.plan.in_lines or bool(document.label):
-            return True
-        return self.several and self.plan.together
+    def is_one_of_many(self, document: Document, form: Form) -> bool:
+        """Whether there may be other results beside it in one output."""
+        return form == "jsonl" or bool(document.label) or (self.several and self.plan.together)
 
     def address_losses(self, document: Document) -> tuple[Loss, ...]:
         """What the address of a capture says and the body does not."""

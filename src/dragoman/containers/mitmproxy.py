@@ -46,7 +46,8 @@ class Mitmproxy(Recording):
 
 
 def _is_flow(value: Json) -> bool:
-    return value.__class__ is dict and _get(value, "version") is not None
+    """The version of a flow is a number or a list; in lines of other files it is text."""
+    return value.__class__ is dict and _get(value, "version").__class__ in (int, list, tuple)
 
 
 def _get(flow: dict[Any, Any], key: str) -> Json:

@@ -14,7 +14,7 @@ reverse does not hold: OpenAI refuses fields it does not know, so what only Copi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -40,6 +40,7 @@ from ..model import (
     ToolResult,
 )
 from .openai_responses import REASONING, OpenAIResponses, items
+from .openai_responses.calls import RESULTS, found_in
 from .openai_responses.parts import INPUT, ItemWriting, is_item, item_of, write_part
 from .openai_responses.request import FIELDS
 
@@ -159,23 +160,36 @@ class Copilot(OpenAIResponses):
     def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
         out: list[Json] = []
         run: list[Message] = []  # what came since the last images of tools
-        hoisted: list[Json] = []
+        hoisted: list[list[Json]] = []  # of each result of these, what its output cannot hold
         for message in messages:
             content = message.content if w.same else self.sendable(message.content, w)
             if message.content and not content:
                 self.lose(message.extras, message.at, w.log)
                 continue
-            if message.role != "tool" and hoisted:
-                out += super().write_items(run, w)
-                out.append({"role": "user", "content": list(hoisted)})
+            if message.role != "tool" and any(hoisted):
+                out += self.write_run(run, hoisted, w)
                 run.clear()
                 hoisted.clear()
             if message.role == "tool":
                 content = tuple(self.only_text(block, hoisted, w) for block in content)
             run.append(message if content is message.content else replace(message, content=content))
-        out += super().write_items(run, w)
-        if hoisted:
-            out.append({"role": "user", "content": hoisted})
+        return out + self.write_run(run, hoisted, w)
+
+    def write_run(
+        self, run: Sequence[Message], hoisted: Sequence[list[Json]], w: ItemWriting
+    ) -> list[Json]:
+        """Messages as items; then one of the user's with what the outputs among them cannot hold.
+
+        Each part of it names the id that its output has: it may have been made up for the call.
+        """
+        out = super().write_items(run, w)
+        if any(hoisted):
+            content: list[Json] = []
+            for doc, parts in zip(outputs_in(out), hoisted, strict=True):
+                if parts:
+                    mark = HOISTED.format(id=doc.get("call_id"))
+                    content += [{"type": INPUT, "text": mark}, *parts]
+            out.append({"role": "user", "content": content})
         return out
 
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
@@ -202,17 +216,20 @@ class Copilot(OpenAIResponses):
         same = len(kept) == len(content) and all(a is b for a, b in zip(kept, content, strict=True))
         return content if same else tuple(kept)
 
-    def only_text(self, block: Block, hoisted: list[Json], w: ItemWriting) -> Block:
+    def only_text(self, block: Block, hoisted: list[list[Json]], w: ItemWriting) -> Block:
         """A result as one text; its images go to a message of the user's after the results."""
-        if not isinstance(block, ToolResult) or not block.content or block.kind == "search":
-            return block  # nothing, or definitions of tools
+        if not isinstance(block, ToolResult) or found_in(block) is not None:
+            return block  # definitions of tools
+        parts: list[Json] = []
+        hoisted.append(parts)
+        if not block.content or block.kind == "search":
+            return block
         first, *rest = block.content
         if isinstance(first, Text) and not rest:
             return block
         if w.same and not (isinstance(first, Text) and all(isinstance(b, Media) for b in rest)):
             return block  # texts that cannot become one without a loss
         texts: list[Text] = []
-        parts: list[Json] = []
         for part in block.content:
             if isinstance(part, Text):
                 texts.append(part)
@@ -222,9 +239,6 @@ class Copilot(OpenAIResponses):
             if len(parts) > before:
                 why = f"{self.name} allows only text in a tool result; written in a user turn"
                 w.moved("tool_result.content", part.at, why)
-        if parts:
-            mark = HOISTED.format(id=w.result_id(block))
-            hoisted += [{"type": INPUT, "text": mark}, *parts]
         return replace(block, content=self.joined_texts(texts, block, w))
 
     def joined_texts(
@@ -262,6 +276,15 @@ class Copilot(OpenAIResponses):
             if named:
                 w.log.dropped("extras", f"{first.at}/id", "the id was given by another API")
         return out
+
+
+def outputs_in(docs: Sequence[Json]) -> Iterator[dict[str, Json]]:
+    """What tools returned, as items or in messages of the user."""
+    for doc in docs:
+        if doc.get("type") in RESULTS:
+            yield doc
+        elif doc.get("content").__class__ is list:
+            yield from (part for part in doc["content"] if part.get("type") in RESULTS)
 
 
 DIALECT = Copilot()

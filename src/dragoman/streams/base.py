@@ -90,6 +90,7 @@ class StreamReader:
         self.notes_on_ids: list[str] = []  # where the last event has another id for an item
         self.unknown: dict[str, tuple[str, str]] = {}  # keys of events -> the first event, place
         self.superseded: dict[str, None] = {}  # keys that stood in an object that another replaced
+        self.held: dict[str, None] = {}  # fields that had been written when another value came
         self.numbers: Collection[int] | None = None  # of candidates so far, where frames name them
         self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
 
@@ -182,6 +183,11 @@ class StreamReader:
             elif key not in old or before != value:
                 self.late[where] = None
 
+    def hold(self, first: Json, other: Json, at: str) -> None:
+        """Of a field that has been written the first value holds; note that another one came."""
+        if other not in NOTHING and other != first:
+            self.held[at] = None
+
     def note_late(self, log: Ledger) -> None:
         """Report fields that arrived too late, if the target would have written them earlier."""
         if self.late:
@@ -196,7 +202,7 @@ class StreamReader:
 
     def note_unknown(self, log: Ledger, whose: str) -> None:
         """Report keys of events that the response has no field for, each once, at its place."""
-        if not self.unknown and not self.superseded:
+        if not self.unknown and not self.superseded and not self.held:
             return
         doc = self.document()
         for pointer, (kind, at) in self.unknown.items():
@@ -207,6 +213,9 @@ class StreamReader:
             if left:  # else the response has it after all
                 why = f"{whose} {last_of(at)!r}, which one event has and another omits"
                 log.dropped("extras", where, why)
+        for at in self.held:
+            why = f"{last_of(at)!r} of a later event differs from what had been written"
+            log.dropped("extras", nearest(doc, at)[0], why)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
         """The JSON object of a frame."""

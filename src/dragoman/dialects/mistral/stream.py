@@ -44,7 +44,7 @@ class Chunk:
 
     def whole(self) -> dict[str, Json]:
         if self.kind == TEXT:
-            return {"type": "text", "text": str(self.received), **self.doc}
+            return {"type": "text", "text": str(self.received)}
         if self.kind == THINKING:
             words = str(self.received)
             texts = [{"type": "text", "text": words}] if words else []
@@ -110,8 +110,9 @@ class MistralReader(ChatReader):
             where = f"{at}/{place}"
             part = as_dict(part, where)
             kind = need_str(part, "type", where)
-            if kind == "text":
-                self.read_text(speaker, part, need_str(part, "text", where), events)
+            if is_bare_text(part):
+                if part["text"]:
+                    self.add(speaker, TEXT, part["text"], events)
             elif kind == THINKING and is_worded(part):
                 self.read_thinking(speaker, part, events)
             else:
@@ -128,19 +129,6 @@ class MistralReader(ChatReader):
         events += deltas(index, block)
         del speaker.open[kind], speaker.received[kind]
         events.append(Close(index))
-
-    def read_text(
-        self, speaker: Speaker, part: dict[str, Json], text: str, events: list[Event]
-    ) -> None:
-        """Chunks that follow each other are one, unless the later one has other keys."""
-        rest = {k: v for k, v in part.items() if k not in ("type", "text")}
-        index = speaker.open.get(TEXT)
-        if rest and (index is None or self.chunks[speaker.number][-1].doc != rest):
-            if index is not None:
-                events.append(Close(speaker.open.pop(TEXT)))
-            self.begin_chunk(speaker, TEXT, self.text_block(speaker, TEXT), events, rest)
-        if text:
-            self.add(speaker, TEXT, text, events)
 
     def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
         given = part[THINKING]
@@ -222,7 +210,7 @@ class MistralWriter(ChatWriter):
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
-        self.mixed: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning of more than texts
+        self.mixed: dict[int, tuple[int, dict[str, Json]]] = {}  # chunks that come whole
         self.held: dict[int, Held] = {}  # calls that are not whole, or behind one that is not
         self.whole: set[int] = set()
 
@@ -240,6 +228,10 @@ class MistralWriter(ChatWriter):
         if isinstance(block, Text):
             if self.same:
                 self.reasoned.discard(number)
+                if block.extras is not None and block.extras.fields:
+                    (doc,) = parts.write_part(self.dialect, block, self.w)
+                    self.mixed[event.index] = number, doc
+                    return self.voice(number)[1]
             self.worded[event.index] = number
         return super().open(event)
 
@@ -281,7 +273,10 @@ class MistralWriter(ChatWriter):
             self.held[index].pieces.append(event.text)
             return b""
         if index in self.mixed:
-            return b""  # its texts stand among what it refers to
+            doc = self.mixed[index][1]
+            if doc["type"] == "text":
+                doc["text"] += event.text
+            return b""  # texts of reasoning stand among what it refers to
         if index in self.reasoning:
             if not (event.text or self.same):
                 return b""

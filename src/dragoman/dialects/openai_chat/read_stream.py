@@ -74,6 +74,9 @@ APART = ("choices", "error")  # read by themselves
 FIRST = ("id", "created", "model", "object")  # of these the first holds, of others the last
 
 
+HELD = ("id", "model")  # another one is reported; the date of a chunk may be its own
+
+
 decode_usual = msgspec.json.Decoder(ChatUsual).decode
 
 
@@ -182,6 +185,8 @@ class ChatReader(StreamReader):
         for key, value in doc.items():
             known = key in self.head and (value is None or (key in FIRST and self.head[key]))
             known = known or (key == "id" and self.begun is not None)  # it has another by now
+            if known and key in HELD:
+                self.hold(self.head.get(key), value, f"/{key}")
             if key not in APART and key != self.padding and not known:
                 if key in self.head and value.__class__ in NESTED:
                     value = self.overlay(self.head[key], value, f"/{escape(key)}")
@@ -427,15 +432,10 @@ class ChatReader(StreamReader):
         if call is None:
             call = speaker.calls[number] = {}
             speaker.arguments[number] = Received(True)
-        name = name_of(call)
-        text = self.merge_call(call, doc, at)
+        where = f"/choices/{speaker.number}/message/tool_calls/{number}"
+        text = self.merge_call(call, doc, at, where)
         index = speaker.open.get(number)
-        if name and name_of(call) != name and (index is not None or number in speaker.ended):
-            key = "function" if "function" in call else "custom"
-            where = f"/choices/{speaker.number}/message/tool_calls/{number}/{key}/name"
-            self.late[where] = None
         if (index is not None or number in speaker.ended) and not CALL.fit(doc):
-            where = f"/choices/{speaker.number}/message/tool_calls/{number}"
             self.late |= dict.fromkeys(CALL.others(doc, where))
         if index is not None and (SIGNED in doc or litellm_signature(doc) is not None):
             why = "the signature of a tool call arrived after its beginning"
@@ -447,7 +447,6 @@ class ChatReader(StreamReader):
             if speaker.highest > number:
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
-            where = f"/choices/{speaker.number}/message/tool_calls/{number}"
             block = self.call_block(speaker, call, where)
             index = self.begin_block(speaker, number, hollow(block), events)
             waited = str(speaker.arguments[number])
@@ -479,8 +478,11 @@ class ChatReader(StreamReader):
             number = speaker.places[index] = following  # some servers count them all as one
         return number
 
-    def merge_call(self, call: dict[str, Json], doc: dict[str, Json], at: str) -> str:
-        """What a delta says of a call; its arguments are given, not merged."""
+    def merge_call(self, call: dict[str, Json], doc: dict[str, Json], at: str, rest: str) -> str:
+        """What a delta says of a call; its arguments are given, not merged.
+
+        Its first id and its first name hold: they have been written.
+        """
         text = ""
         for key, value in doc.items():
             if key in ("function", "custom") and value is not None:
@@ -496,10 +498,12 @@ class ChatReader(StreamReader):
                         elif given is not None and given.__class__ is not str:
                             expected("a string", given, f"{at}/{key}/{field}")
                         text += given or ""
+                    elif name == "name" and inner.get(name):
+                        self.hold(inner[name], given, f"{rest}/{key}/{name}")
                     elif given or name not in inner:
                         inner[name] = given
             elif key == "id" and call.get("id"):
-                pass  # it has been written: the first one holds
+                self.hold(call["id"], value, f"{rest}/id")
             elif key != "index" and (value not in (None, "") or key not in call):
                 call[key] = value
         return text
@@ -517,7 +521,8 @@ class ChatReader(StreamReader):
         """``function_call``: one call, without an id."""
         call = speaker.message.get("function_call") or {}
         speaker.message["function_call"] = call
-        text = self.merge_call({"function": call}, {"function": doc}, "")
+        where = f"/choices/{speaker.number}/message/function_call"
+        text = self.merge_call({"function": call}, {"function": doc}, "", where)
         given = speaker.received.setdefault("function_call", Received(True))
         begun = "function_call" in speaker.open or "function_call" in speaker.ended
         if begun and not LEGACY.fit(doc):
@@ -697,9 +702,3 @@ class ChatReader(StreamReader):
             parts = [{"type": gateways.PART, "summary": items}]
         parts += speaker.parts
         return [*parts, {"type": "text", "text": text}] if text else parts
-
-
-def name_of(call: dict[str, Json]) -> Json:
-    """The name of a tool that is called, as far as it is known."""
-    inner = call.get("function") or call.get("custom")
-    return inner.get("name") if inner.__class__ is dict else None

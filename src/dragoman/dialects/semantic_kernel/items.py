@@ -208,7 +208,7 @@ def name_of(d: SemanticKernel, result: ToolResult, call_id: Json, w: KernelWriti
     """The name of the function that a result is of, which is required."""
     name = result.name
     known = w.functions.get(call_id)
-    if name is None and known is None:
+    if name is None and known is None:  # in a history that was edited, the call may be gone
         why = f"{d.name} requires the name of a result; written as 'unknown'"
         w.log.invented("tool_result.name", result.at, why)
         return "unknown"
