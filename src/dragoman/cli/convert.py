@@ -235,7 +235,7 @@ class Conversion:
     ) -> tuple[Loss, ...]:
         """Write a converted document, or the record of a batch around it."""
         is_one_of_many = self.is_one_of_many(document, form)
-        on_a_line = is_one_of_many or self.plan.in_lines
+        on_a_line = is_one_of_many or self.plan.is_in_lines(document.input)
         if is_record:
             data, losses = self.record(document, result)
             written = printing.json_text(data, on_a_line or self.compact)

@@ -75,6 +75,13 @@ class Plan:
         """Whether the file that is written has one document per line, by its name."""
         return self.file is not None and is_jsonl(self.file)
 
+    def is_in_lines(self, input: Input) -> bool:
+        """Whether the file that an input becomes has one document per line, by its name."""
+        if self.folder is None and not self.in_place:
+            return self.in_lines
+        place = self.place(input)
+        return place is not None and is_jsonl(place)
+
     @property
     def together(self) -> bool:
         """Whether everything goes to one place."""
