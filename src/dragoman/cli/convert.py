@@ -327,7 +327,9 @@ class Conversion:
 
     def is_one_of_many(self, document: Document, form: Form) -> bool:
         """Whether there may be other results beside it in one output."""
-        return form == "jsonl" or bool(document.label) or (self.several and self.plan.together)
+        if form == "jsonl" or self.plan.append or bool(document.label):
+            return True
+        return self.several and self.plan.together
 
     def address_losses(self, document: Document) -> tuple[Loss, ...]:
         """What the address of a capture says and the body does not."""
