@@ -64,6 +64,7 @@ LAYERS = [
         "core/fitting",
         "core/heads",
         "core/lowering",
+        "core/plain",
         "core/restoring",
         "core/turns",
         "core/writing",

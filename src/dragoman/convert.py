@@ -7,7 +7,6 @@ and a pure function cannot know (a time, a new id) is an argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Literal, overload
 
 from msgspec.structs import replace
@@ -16,12 +15,13 @@ from . import capsule as capsules
 from . import dialects
 from .core import duplicates, lines, surrogates
 from .core.models import DEFAULT, Models, given
+from .core.plain import Unusual, is_fit
 from .core.reading import BYTES, LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import Whole
 from .core.walk import below
 from .dialect import Dialect, Facet
-from .errors import Malformed, Undetected, Unsupported
+from .errors import DragomanError, Malformed, Undetected, Unsupported
 from .ledger import Ledger, Loss, Restored
 from .model import (
     Failure,
@@ -101,9 +101,15 @@ def convert(
     if reader is None:
         reader = detected(value, facet)
     writer = dialects.get(target)
-    tree = read_for(writer, value, reader, facet, model)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
-    if doc.__class__ is bytes and halves is None and fail_on == () and capsule is None:
+    in_bytes = doc.__class__ is bytes and halves is None and fail_on == () and capsule is None
+    plain = writer.takes_plain and reader.takes_plain and reader is not writer
+    if plain and in_bytes and facet == "request" and not carry:
+        if (result := _from_turns(doc, value, reader, writer, log, model)) is not None:
+            return result
+        log = Ledger(now, ids, log.models, writer.name)
+    tree = read_for(writer, value, reader, facet, model)
+    if in_bytes:
         # Nobody looks into what was written: bytes came, and bytes are wanted.
         log.embeds = not (carry or writer.keeps_source or reader.name == writer.name)
         document, carried = writer.write(tree, log), None
@@ -111,7 +117,7 @@ def convert(
             carried = capsules.make(
                 value, document, reader, writer, facet, tree, log.models, key=key
             )
-        later = partial(_losses, doc, value, reader, log)
+        later = (_losses, doc, value, reader, log)
         return Result(document, (), carried, later=later, embeds=log.embedded, lines=writer.lines)
     duplicates.note(doc, value, log)
     if capsule is not None:
@@ -143,6 +149,25 @@ def convert(
         tuple(log.restored),
         lines=writer.lines,
     )
+
+
+def _from_turns(
+    doc: bytes, value: Json, reader: Dialect, writer: Dialect, log: Ledger, model: str | None
+) -> Result | None:
+    """A request whose conversation is plain; None where nodes are needed, or there is an error."""
+    try:
+        if (found := reader.read_plain(value)) is None:
+            return None
+        tree, turns = found
+        if not is_fit(tree):
+            return None
+        if model is not None:
+            tree = with_model(tree, model)
+        log.embeds = True
+        document = writer.write_plain(tree, turns, log)
+    except (Unusual, DragomanError, RecursionError):
+        return None
+    return Result(document, (), later=(_losses, doc, value, reader, log), embeds=log.embedded)
 
 
 def _losses(doc: bytes, value: Json, reader: Dialect, log: Ledger) -> tuple[Loss, ...]:

@@ -10,9 +10,9 @@ under the dialect's name, written back verbatim in the same dialect, and is a lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import filterfalse
-from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,8 +23,9 @@ from .core.counts import NO_COUNTS, Counts
 from .core.declared import declared
 from .core.endpoint import Endpoint
 from .core.fields import Fields
-from .core.lowering import is_usual, lower, omit, plain_texts, roles, spell
+from .core.lowering import are_special, is_usual, lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
+from .core.plain import Turn, Unusual, is_free
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
 from .core.turns import lose_fields, lose_reply
@@ -183,8 +184,15 @@ class Dialect:
     """What is read already, in a session."""
     writes: Writes | None = None
     """What is written already, in a session."""
+    takes_plain: ClassVar[bool] = False
+    """Whether requests are read into plain turns, and written from them (``core.plain``). A variant
+    says so itself."""
     tool_search: ClassVar[dict[str, Json] | None] = None
     """The definition of the provider's own search for deferred tools, if there is one."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.takes_plain = cls.__dict__.get("takes_plain", False)
 
     def declared(self) -> dict[str, str]:
         """What it declares of codes of the ledger: ``yes``, ``no``, or what it is limited to."""
@@ -241,9 +249,9 @@ class Dialect:
                 self.judge_model(tree, log)
                 if self.writes is not None:  # each pass goes on where it was
                     tree = self.pair_up(tree, log) if self.pairs else tree
-                elif (texts := plain_texts(tree.messages, self)) is not None:
+                elif (turns := plain_texts(tree.messages, self)) is not None:
                     log.plain = log.usual = tree.messages
-                    log.texts = texts
+                    log.turns = turns
                 elif is_usual(tree.messages, self):
                     log.usual = tree.messages
                 elif self.pairs:
@@ -265,6 +273,24 @@ class Dialect:
             return write(tree, log)
         except RecursionError:
             raise Malformed("nested too deeply") from None
+
+    def read_plain(self, doc: Json) -> tuple[Request, list[Turn]] | None:
+        """A request without its messages, and these as plain turns; None if they are not plain."""
+        return None
+
+    def write_plain(self, tree: Request, turns: list[Turn], log: Ledger) -> Json:
+        """What ``read_plain`` of another dialect gave; ``Unusual`` where nodes are needed."""
+        log.target = self.name
+        self.judge_model(tree, log)
+        if not is_free(self.facts_of(tree.model, log)):
+            raise Unusual
+        if tree.tools and are_special(tree.tools, self.can):
+            raise Unusual
+        log.plain = log.usual = tree.messages
+        log.turns = turns
+        write: Callable[[Tree, Ledger], Json] = self.write_request  # type: ignore[attr-defined]
+        # Nothing but the choice can be lowered: see ``is_fit``.
+        return write(tree if tree.tool_choice is None else lower(tree, self, log), log)
 
     def holds_failure(self, tree: Response) -> bool:
         """Whether a response that failed is written as one, with its error in it."""

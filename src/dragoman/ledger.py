@@ -233,9 +233,9 @@ class Ledger(Struct, eq=False):
     embedded: bool = False
     """whether there is such a text in it"""
     plain: Any = None
-    """the messages that are written, if ``texts`` say it all; a writer compares by identity"""
-    texts: list[tuple[str, str]] = []
-    """who says what, where a conversation is plain texts"""
+    """the messages that are written, if ``turns`` say it all; a writer compares by identity"""
+    turns: list[Any] = []
+    """the plain turns of a conversation; see ``core.plain``"""
     usual: Any = None
     """the messages that are written, if nothing of them need be lowered or put in order"""
 

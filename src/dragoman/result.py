@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .core import lines as json_lines
@@ -17,8 +17,9 @@ class Result:
     ``document`` may hold parts as JSON text (``msgspec.Raw``), where it ``embeds`` them; they are
     parsed when somebody asks for it. ``status`` is the HTTP status that goes with the reply of an
     ``Exchange``. ``restored`` lists every place that came from a capsule, which is untrusted
-    without a key. ``later`` gives the losses when they are asked for: to look for keys that stand
-    twice takes time, and so do reasons. ``lines``: the document is a file of JSON lines.
+    without a key. ``later`` is a function with its arguments that gives the losses when they are
+    asked for: to look for keys that stand twice takes time, and so do reasons. ``lines``: the
+    document is a file of JSON lines.
 
     A result unpacks into the two that most callers want:
 
@@ -39,7 +40,7 @@ class Result:
         status: int | None = None,
         restored: tuple[Restored, ...] = (),
         *,
-        later: Callable[[], tuple[Loss, ...]] | None = None,
+        later: tuple[Any, ...] | None = None,
         embeds: bool = False,
         lines: bool = False,
     ) -> None:
@@ -67,8 +68,8 @@ class Result:
     def losses(self) -> tuple[Loss, ...]:
         """Every deviation, in the order in which they happened."""
         if self._later is not None:
-            later, self._later = self._later, None
-            self._losses = (*later(), *self._losses)
+            (tell, *about), self._later = self._later, None
+            self._losses = (*tell(*about), *self._losses)
         return self._losses
 
     def __iter__(self) -> Iterator[Any]:

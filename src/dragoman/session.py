@@ -281,7 +281,7 @@ class Again(Result):
         later: Callable[[], tuple[Loss, ...]] | None = None,
     ) -> None:
         self._document: Json = None
-        super().__init__(None, losses, later=later)
+        super().__init__(None, losses, later=None if later is None else (later,))
         self._data = data
 
     @property

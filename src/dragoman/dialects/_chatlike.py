@@ -195,7 +195,7 @@ class Chatlike(Records):
 
     def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         if messages is w.log.plain:
-            return [{"role": role, "content": text} for role, text in w.log.texts]
+            return [{"role": role, "content": text} for role, text, _ in w.log.turns]
         names: dict[str, str] = {}
         written = (self.write_turn(message, names, w) for message in messages)
         return [doc for doc in written if doc is not None]

@@ -64,18 +64,17 @@ from . import (
     results,
     roles,
     thinking,
-    tools,
     training,
 )
 from .messages import Messages, is_usual, plain_texts
 from .opening import Opening
 from .roles import omit
-from .tools import SEARCH, Tools
+from .tools import SEARCH, Tools, are_special
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "is_usual", "lower", "omit", "plain_texts", "spell"]
+__all__ = ["SEARCH", "Opening", "are_special", "is_usual", "lower", "omit", "plain_texts", "spell"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -89,7 +88,7 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
-        special = not fit and tree.tools and tools.are_special(tree.tools, can)
+        special = not fit and tree.tools and are_special(tree.tools, can)
         if writes is not None and not special and tree.tools is listed:
             writes.fit = listed
         passed = None if writes is None else writes.fitting
@@ -116,7 +115,7 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         return replace(tree, messages=Messages(to, log, "history").all(tree.messages))
     if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
         tree = replace(tree, tools=caching.tools(tree.tools, to, log))
-    if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):
+    if isinstance(tree, Toolbox) and are_special(tree.tools, to.can):
         lowered = Tools(to, log)
         lowered.define(tree.tools)
         return replace(tree, tools=lowered.all(tree.tools))

@@ -27,6 +27,7 @@ from ...tools.tool_errors import MARK
 from ..capabilities import ALL_CITATIONS, ALL_MARKS, ALL_MEDIA, FLAGGED, Capabilities, Place
 from ..lazy import Lazy
 from ..models import UNKNOWN, Facts
+from ..plain import FIRST, MODEL, NEXT, RESULTS, Turn
 from ..resuming import Scan
 from . import caching, citations, media, order, reasoning, results, roles, texts
 from .caching import Marked
@@ -57,18 +58,13 @@ def unfit(
     return found
 
 
-FIRST = ("system", "user")
-NEXT = {"system": ("user",), "user": ("assistant",), "assistant": ("user",)}
-"""Who speaks after whom, where they take turns."""
-
-
-def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str]] | None:
-    """Who says what, if a conversation is texts and nothing else, as most short ones are.
+def plain_texts(messages: Sequence[Message], to: Dialect) -> list[Turn] | None:
+    """The plain turns, if a conversation is texts and nothing else, as most short ones are.
 
     That is a system prompt at most, then the user and the model by turns, each with words. It can
     be written everywhere: there is nothing to pair, to lower or to put in order.
     """
-    out: list[tuple[str, str]] = []
+    out: list[Turn] = []
     expected: tuple[str, ...] = FIRST
     add = out.append
     for message in messages:
@@ -85,13 +81,9 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[tuple[str, str
             return None
         if message.extras is not None and not to.is_mute(message.extras):
             return None
-        add((role, words))
+        add((role, words, None))
         expected = NEXT[role]
     return out or None
-
-
-RESULTS = ("tool",)
-MODEL = ("assistant",)
 
 
 def is_usual(messages: Sequence[Message], to: Dialect) -> bool:

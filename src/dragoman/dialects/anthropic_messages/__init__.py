@@ -42,6 +42,7 @@ class AnthropicMessages(Ruled):
     needs_model = True
     serves = ("anthropic",)
     pairs = True
+    takes_plain = True
     aliases: ClassVar[tuple[str, ...]] = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
@@ -153,6 +154,7 @@ class AnthropicMessages(Ruled):
 
     sniff = signs.sniff
     read_request = request.read_request
+    read_plain = request.read_plain
     write_request = request.write_request
     restored = request.restored
     fit_model = request.fit_model

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ...core.fields import Field, Fields, flag, number, strings, text, whole
 from ...core.lowering.prefill import is_begun
 from ...core.models import UNKNOWN
+from ...core.plain import Turn
 from ...core.reading import as_dict, expected, maybe_dict, maybe_str, need_list
 from ...core.turns import SILENCE
 from ...core.writing import Writing
@@ -51,7 +52,7 @@ from .._claude_turns import (
 )
 from .blocks import read_blocks, read_cache, write_cache
 from .tools import read_choice, read_tool_list, write_choice, write_tool_list, writing
-from .turns import read_history, write_conversation
+from .turns import read_history, read_turns, write_conversation
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -82,11 +83,23 @@ FIELDS = Fields(
 )  # fmt: skip
 
 
+def read_plain(d: AnthropicMessages, doc: Json) -> tuple[Request, list[Turn]] | None:
+    turns = read_turns(doc) if doc.__class__ is dict else None
+    return None if turns is None else (read_around(d, doc, []), turns)
+
+
 def read_request(d: AnthropicMessages, doc: Json) -> Request:
-    doc = as_dict(doc, "")
+    return read_around(d, as_dict(doc, ""), None)
+
+
+def read_around(
+    d: AnthropicMessages, doc: dict[str, Json], messages: list[Message] | None
+) -> Request:
+    """A request with these messages; None: they are read as well."""
     tools = doc.get("tools")
     tools = None if tools is None else read_tool_list(d, tools, "/tools")
-    messages = read_conversation(d, doc, tools)
+    if messages is None:
+        messages = read_conversation(d, doc, tools)
     stated = maybe_dict(doc, "tool_choice", "")
     choice = None if stated is None else read_choice(d, stated, "/tool_choice")
     params, partly = read_params(d, doc)
@@ -114,7 +127,7 @@ def write_request(d: AnthropicMessages, tree: Request, log: Ledger) -> Json:
         tree = apart(tree, d, log)
     write_params(d, out, tree, w)
     # Texts alone of which the last one is the user's: there is nothing about their end.
-    asked = tree.messages is log.plain and log.texts[-1][0] == "user" and not tree.prefill
+    asked = tree.messages is log.plain and log.turns[-1][0] != "assistant" and not tree.prefill
     if not (asked or w.same or (ends_in_words(tree) and no_prefill(tree, facts, thinks(out)))):
         if tree.messages is not log.plain:
             if "thinking" not in out or out["thinking"]["type"] == "disabled":

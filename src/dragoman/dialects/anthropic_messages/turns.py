@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...core.plain import Turn, Unusual, is_plain, named, object_in
 from ...core.reading import as_dict, need_list, need_str, only, pointers, tokens
 from ...core.resuming import Going
 from ...core.turns import mark_custom_results, results_in_place, split_results
@@ -16,7 +17,7 @@ from ...core.writing import Writing, is_plain_text, json_of
 from ...errors import Malformed
 from ...model import Block, Extras, Json, Message, Role, Text, ToolCall, ToolResult
 from .._claude_turns import calls_last, has_fields, prompts
-from .blocks import PLAIN_RESULT, PLAIN_TEXT, read_blocks, write_blocks, write_result
+from .blocks import PLAIN_CALL, PLAIN_RESULT, PLAIN_TEXT, read_blocks, write_blocks, write_result
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -129,10 +130,7 @@ def write_conversation(
     d: AnthropicMessages, out: dict[str, Json], messages: Sequence[Message], w: Writing
 ) -> None:
     if messages is w.log.plain:
-        texts = w.log.texts
-        if texts[0][0] == "system":
-            out["system"] = texts.pop(0)[1]
-        out["messages"] = [{"role": role, "content": text} for role, text in texts]
+        write_plain(out, w.log.turns, w)
         return
     go = Going(d.writes, messages, w, results_in_place)
     messages = go.messages
@@ -140,6 +138,94 @@ def write_conversation(
     if leading:
         write_system(d, out, messages[:leading], w)
     out["messages"] = write_turns(d, messages[leading:], w, go, leading)
+
+
+def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
+    """The system prompt and the messages of a request as plain turns, if they are plain."""
+    turns: list[Turn] = []
+    system, docs = doc.get("system"), doc.get("messages")
+    if system is not None:
+        turns.append(("system", system if system.__class__ is str else only_text(system), None))
+    if docs.__class__ is not list:
+        return None
+    for doc in docs:
+        if doc.__class__ is not dict or not PLAIN_MESSAGE(doc):
+            return None
+        role, content = doc.get("role"), doc.get("content")
+        if content.__class__ is str:
+            turns.append((role, content, None))
+        elif content.__class__ is not list:
+            return None
+        elif role == "assistant":
+            if not read_plain_turn(content, turns):
+                return None
+        elif role != "user" or not read_plain_results(content, turns):
+            return None
+    return turns if is_plain(turns) else None
+
+
+def read_plain_turn(docs: list[Json], turns: list[Turn]) -> bool:
+    """What the model says and calls, if that is a text at most and then calls."""
+    text, calls = None, []
+    for doc in docs:
+        kind = doc.get("type") if doc.__class__ is dict else None
+        if kind == "tool_use" and PLAIN_CALL(doc):
+            call_id, name, given = doc.get("id"), doc.get("name"), doc.get("input")
+            if not (call_id.__class__ is name.__class__ is str and given.__class__ is dict):
+                return False
+            calls.append((call_id, name, given))
+        elif kind == "text" and text is None and not calls and PLAIN_TEXT(doc):
+            text = doc.get("text")
+            if text.__class__ is not str:
+                return False
+        else:
+            return False
+    turns.append(("assistant", text, calls or None))
+    return True
+
+
+def read_plain_results(docs: list[Json], turns: list[Turn]) -> bool:
+    """One text of the user, or results of tools with a text each."""
+    if (text := only_text(docs)) is not None:
+        turns.append(("user", text, None))
+        return True
+    for doc in docs:
+        if doc.__class__ is not dict or not PLAIN_RESULT(doc) or doc.get("type") != "tool_result":
+            return False
+        call_id, content = doc.get("tool_use_id"), doc.get("content")
+        text = content if content.__class__ is str else only_text(content)
+        turns.append(("tool", text, call_id))
+    return bool(docs)
+
+
+def write_plain(out: dict[str, Json], turns: list[Turn], w: Writing) -> None:
+    """The system prompt and the messages of plain turns."""
+    docs: list[Json] = []
+    results: list[Json] | None = None  # of the last turn, if it holds results
+    log, seen = w.log, w.called
+    for role, text, beside in turns:
+        if role == "tool":
+            if results is None:
+                results = []
+                docs.append({"role": "user", "content": results})
+            results.append({"type": "tool_result", "tool_use_id": beside, "content": text})
+            continue
+        results = None
+        if beside is None:
+            docs.append({"role": role, "content": text})
+            continue
+        blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
+        for call_id, name, given in beside:
+            if call_id in seen:
+                raise Unusual
+            seen[call_id] = 0, ""
+            named(call_id, name, w)
+            value = object_in(given, log)
+            blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": value})
+        docs.append({"role": role, "content": blocks})
+    if docs[0]["role"] == "system":
+        out["system"] = docs.pop(0)["content"]
+    out["messages"] = docs
 
 
 def write_system(

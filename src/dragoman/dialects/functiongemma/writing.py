@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...core.plain import Turn
 from ...core.reading import decode, encode
 from ...core.writing import Writing, object_of
 from ...errors import Malformed, Unsayable
@@ -103,7 +104,7 @@ def write_pieces(
 ) -> list[str]:
     """A conversation; ``begun``: the model is to continue the last turn."""
     if messages is w.log.plain and not tools:
-        if (plain := write_plain(d, w.log.texts)) is not None:
+        if (plain := write_plain(d, w.log.turns)) is not None:
             return plain
     pieces: list[WrittenPiece] = []
     declared = declarations.write_declarations(d, tools, w)
@@ -124,11 +125,11 @@ def write_pieces(
     return out
 
 
-def write_plain(d: FunctionGemma, texts: Sequence[tuple[str, str]]) -> list[str] | None:
+def write_plain(d: FunctionGemma, turns: Sequence[Turn]) -> list[str] | None:
     """A conversation of plain texts; None where there is anything to note of one."""
     out = [d.bos]
     role = ""
-    for role, text in texts:
+    for role, text, _ in turns:
         if "<" in text or text[0].isspace() or text[-1].isspace():
             return None
         out += (header(role), text, f"{END}\n")

@@ -52,6 +52,7 @@ class Gemini(Ruled):
     vendor = "google"
     serves = ("google",)
     pairs = True
+    takes_plain = True
     can = cap.Capabilities(
         outputs=cap.Outputs(schemas=frozenset({dict, bool}), labels=cap.UNLABELLED),
         freeform="wrapped",
@@ -186,6 +187,7 @@ class Gemini(Ruled):
 
     sniff = signs.sniff
     read_request = request.read_request
+    read_plain = request.read_plain
     write_request = request.write_request
     fit_model = request.fit_model
     read_messages = request.read_messages

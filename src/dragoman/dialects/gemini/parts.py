@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ...core.media import kind_of, standard
+from ...core.plain import Call, Turn
 from ...core.reading import (
     as_dict,
     compact,
@@ -182,6 +183,54 @@ def read_results(docs: list[Json], at: str, called: Called) -> list[Message] | N
         result = ToolResult(call_id, (text,), None, name, at=where)
         out.append(Message("tool", (result,), at=where))
     return out
+
+
+def only_words(docs: Json) -> str | None:
+    """The text of parts that are one plain text."""
+    if docs.__class__ is not list or len(docs) != 1:
+        return None
+    doc = docs[0]
+    text = doc.get("text") if doc.__class__ is dict and PLAIN_PART(doc) else None
+    return text if text.__class__ is str else None
+
+
+def read_plain_parts(docs: list[Json], called: Called, turns: list[Turn]) -> bool:
+    """What the model says and calls as a plain turn, if that is a text at most and then calls."""
+    text: str | None = None
+    calls: list[Call] = []
+    for doc in docs:
+        if doc.__class__ is not dict:
+            return False
+        call = doc.get("functionCall")
+        if call is None:
+            if calls or text is not None or (text := only_words([doc])) is None:
+                return False
+            continue
+        if call.__class__ is not dict or not (PLAIN_CALLING(doc) and PLAIN_CALL(call)):
+            return False
+        call_id, name, given = call.get("id"), call.get("name"), call.get("args")
+        if not (call_id.__class__ is name.__class__ is str and given.__class__ is dict):
+            return False
+        called[call_id] = name
+        calls.append((call_id, name, given))
+    turns.append(("assistant", text, calls or None))
+    return True
+
+
+def read_plain_results(docs: list[Json], called: Called, turns: list[Turn]) -> bool:
+    """Results of tools as plain turns, if each is a text and names the tool of its call."""
+    for doc in docs:
+        result = doc.get("functionResponse") if doc.__class__ is dict else None
+        if result.__class__ is not dict or not (PLAIN_REPLYING(doc) and PLAIN_RESULT(result)):
+            return False
+        call_id, reply = result.get("id"), result.get("response")
+        if call_id.__class__ is not str or reply.__class__ is not dict or not PLAIN_REPLY(reply):
+            return False
+        text = reply.get("output")
+        if text.__class__ is not str or called.get(call_id, reply) != result.get("name"):
+            return False
+        turns.append(("tool", text, call_id))
+    return True
 
 
 def read_part(

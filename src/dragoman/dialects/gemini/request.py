@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from ...core import fitting
 from ...core.fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
 from ...core.lowering.thinking import repaired
-from ...core.models import Facts
+from ...core.models import UNKNOWN, Facts
+from ...core.plain import Turn
 from ...core.reading import as_dict, as_str, expected, maybe_int, maybe_number, maybe_str, need_list
 from ...core.turns import SILENCE
 from ...core.writing import Writing
@@ -91,13 +92,23 @@ FIELDS = Fields(
 CONFIG_KEYS = CONFIG_FIELDS.known | both("topK", "thinkingConfig")
 
 
+def read_plain(d: Gemini, doc: Json) -> tuple[Request, list[Turn]] | None:
+    found = turns.read_turns(doc) if doc.__class__ is dict else None
+    return None if found is None else (read_around(d, doc, []), found)
+
+
 def read_request(d: Gemini, doc: Json) -> Request:
-    doc = as_dict(doc, "")
+    return read_around(d, as_dict(doc, ""), None)
+
+
+def read_around(d: Gemini, doc: dict[str, Json], messages: list[Message] | None) -> Request:
+    """A request with these messages; None: they are read as well."""
     tools, custom = None, NOBODY
     if (listed := doc.get("tools")) is not None:
         tools = read_tool_list(d, listed, "/tools")
         custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
-    messages = read_conversation(d, doc, custom)
+    if messages is None:
+        messages = read_conversation(d, doc, custom)
     choice, taken = None, TAKEN
     config, where = pick_dict(doc, "toolConfig", "")
     if config is not None:
@@ -125,8 +136,10 @@ def read_request(d: Gemini, doc: Json) -> Request:
 def write_request(d: Gemini, tree: Request, log: Ledger) -> Json:
     w = turns.writing(d, log, tree.dialect)
     facts = w.address(d.vendor, tree.model)
-    tree = fitting.fit(tree, facts, log)
-    w.hoists = d.facts_of(tree.model, log).media_in_results is False
+    if facts is not UNKNOWN:
+        tree = fitting.fit(tree, facts, log)
+    known = d.facts_of(tree.model, log) if w.same else facts
+    w.hoists = known.media_in_results is False
     out: dict[str, Json] = {}
     if tree.model is not None:
         out["model"] = tree.model

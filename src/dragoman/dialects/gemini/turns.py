@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.plain import Turn, is_plain, named, object_in
 from ...core.reading import as_dict, expected, only, pointers
 from ...core.resuming import Going
 from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
@@ -21,8 +22,11 @@ from .parts import (
     PLAIN_PART,
     Called,
     emit,
+    only_words,
     read_part,
     read_parts,
+    read_plain_parts,
+    read_plain_results,
     read_results,
     write_parts,
     write_result,
@@ -48,7 +52,6 @@ SPEAKERS: dict[Role, str] = {
     "tool": "user",
     "system": "user",
 }
-TURNS = {"assistant": "model", "user": "user"}
 CONTENT_KEYS = frozenset({"role", "parts"})
 PLAIN_CONTENT = only("role", "parts")
 PLAIN_SYSTEM = only("parts")
@@ -153,6 +156,64 @@ def identified(message: Message, given: Mapping[str, str]) -> Message:
         for block in message.content
     )
     return replace(message, content=content)
+
+
+def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
+    """The system instruction and the contents of a request as plain turns, if they are plain."""
+    if "system_instruction" in doc:
+        return None
+    out: list[Turn] = []
+    system, docs = doc.get("systemInstruction"), doc.get("contents")
+    if system is not None:
+        if system.__class__ is not dict or not PLAIN_SYSTEM(system):
+            return None
+        out.append(("system", only_words(system.get("parts")), None))
+    if docs.__class__ is not list:
+        return None
+    called: Called = {}
+    for doc in docs:
+        if doc.__class__ is not dict or not PLAIN_CONTENT(doc):
+            return None
+        role, parts = doc.get("role"), doc.get("parts")
+        if (text := only_words(parts)) is not None:
+            out.append(("assistant" if role == "model" else role, text, None))
+        elif parts.__class__ is not list or not parts:
+            return None
+        elif role == "model":
+            if not read_plain_parts(parts, called, out):
+                return None
+        elif role != "user" or not read_plain_results(parts, called, out):
+            return None
+    return out if is_plain(out) else None
+
+
+def write_plain(turns: list[Turn], w: Saying) -> tuple[Json | None, list[Json]]:
+    """The system instruction and the contents of plain turns."""
+    out: list[Json] = []
+    results: list[Json] | None = None  # of the last content, if it holds results
+    called: Called = {}
+    for role, text, beside in turns:
+        if role == "tool":
+            if results is None:
+                results = []
+                out.append({"role": "user", "parts": results})
+            reply = {"id": beside, "name": called[beside], "response": {"output": text}}
+            results.append({"functionResponse": reply})
+            continue
+        results = None
+        if beside is None:
+            out.append({"role": SPEAKERS[role], "parts": [{"text": text}]})
+            continue
+        parts: list[Json] = [] if text is None else [{"text": text}]
+        for call_id, name, given in beside:
+            named(call_id, name, w)
+            called[call_id] = name
+            inner = {"id": call_id, "name": name, "args": object_in(given, w.log)}
+            parts.append({"functionCall": inner})
+        out.append({"role": "model", "parts": parts})
+    if turns[0][0] != "system":
+        return None, out
+    return {"parts": out.pop(0)["parts"]}, out
 
 
 def write_turn(
@@ -319,10 +380,7 @@ def write_conversation(
 ) -> tuple[Json | None, list[Json]]:
     """The system instruction, if there is one, and the contents."""
     if messages is w.log.plain:
-        texts, system = w.log.texts, None
-        if texts[0][0] == "system":
-            system = {"parts": [{"text": texts.pop(0)[1]}]}
-        return system, [{"role": TURNS[role], "parts": [{"text": text}]} for role, text in texts]
+        return write_plain(w.log.turns, w)
     go = Going(d.writes, messages, w, arranged)
     messages = go.messages
     leading = 0

@@ -100,6 +100,7 @@ class OpenAIChat(Ruled):
     needs_model = True
     serves: ClassVar[tuple[str, ...]] = ("openai",)
     pairs = True
+    takes_plain = True
     aliases: ClassVar[tuple[str, ...]] = ("chat",)
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     stream_signs = (("object", "chat.completion.chunk"),)
@@ -160,6 +161,7 @@ class OpenAIChat(Ruled):
 
     sniff = signs.sniff
     read_request = request.read_request
+    read_plain = request.read_plain
     write_request = request.write_request
     fit_model = request.fit_model
     read_messages = request.read_messages

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.plain import Call, named, text_of
 from ...core.reading import (
     as_dict,
     as_list,
@@ -412,6 +413,31 @@ def write_call(d: OpenAIChat, call: ToolCall, w: Writing) -> Json:
     else:
         out["function"] = {"name": name, "arguments": call.arguments or NO_ARGUMENTS[w.same]}
     return d.emit(out, signing.write_signature(d, out, call, w), w.log)
+
+
+def read_plain_calls(docs: Json) -> list[Call] | None:
+    """The calls of a message as plain turns have them, if they are plain."""
+    if docs.__class__ is not list or not docs:
+        return None
+    out: list[Call] = []
+    for doc in docs:
+        function = doc.get("function") if doc.__class__ is dict else None
+        if function.__class__ is not dict or not (PLAIN_CALL(doc) and PLAIN_FUNCTION(function)):
+            return None
+        call_id, name, given = doc.get("id"), function.get("name"), function.get("arguments")
+        if not (call_id.__class__ is name.__class__ is given.__class__ is str):
+            return None
+        if doc.get("type") != "function" or not given or given.isspace():
+            return None
+        out.append((call_id, name, given))
+    return out
+
+
+def write_plain_call(call: Call, w: Writing) -> Json:
+    call_id, name, given = call
+    named(call_id, name, w)
+    function = {"name": name, "arguments": text_of(given)}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def read_arguments(doc: dict[str, Json], at: str) -> str:

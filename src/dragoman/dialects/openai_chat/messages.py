@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...core.plain import Turn, is_plain
 from ...core.reading import expected, maybe_str, need_str, only, pointers
 from ...core.resuming import Going
 from ...core.turns import (
@@ -97,6 +98,43 @@ def read_history(d: OpenAIChat, docs: list[Json], at: str) -> list[Message]:
     return mark_custom_results(out) if custom else out
 
 
+def read_turns(docs: list[Json]) -> list[Turn] | None:
+    """The messages of a request as plain turns, if they are plain."""
+    turns: list[Turn] = []
+    add = turns.append
+    for doc in docs:
+        if doc.__class__ is not dict:
+            return None
+        role, content = doc.get("role"), doc.get("content")
+        if content.__class__ is str and PLAIN_MESSAGE(doc):
+            add((role, content, None))
+        elif role == "tool" and content.__class__ is str and PLAIN_RESULT(doc):
+            add((role, content, doc.get("tool_call_id")))
+        elif role == "assistant" and CALLING_MESSAGE(doc):
+            if content is not None and content.__class__ is not str:
+                return None
+            if (calls := assistant.read_plain_calls(doc.get("tool_calls"))) is None:
+                return None
+            add((role, content, calls))
+        else:
+            return None
+    return turns if is_plain(turns) else None
+
+
+def write_turns(turns: list[Turn], w: Writing) -> list[Json]:
+    """The messages of plain turns."""
+    out: list[Json] = []
+    for role, text, beside in turns:
+        if beside is None:
+            out.append({"role": role, "content": text})
+        elif role == "tool":
+            out.append({"role": "tool", "tool_call_id": beside, "content": text})
+        else:
+            calls = [assistant.write_plain_call(call, w) for call in beside]
+            out.append({"role": role, "content": text, "tool_calls": calls})
+    return out
+
+
 def arrange(d: OpenAIChat, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """Messages of another dialect in the order that they have here; the same if they are in it."""
     return results_in_place(messages, log, apart=True)
@@ -105,7 +143,7 @@ def arrange(d: OpenAIChat, messages: Sequence[Message], log: Ledger) -> Sequence
 def write_history(d: OpenAIChat, messages: Sequence[Message], w: Writing) -> list[Json]:
     # A variant that adds something to the turns of the model has its own way to write them.
     if messages is w.log.plain and type(d).write_assistant is assistant.write_assistant:
-        return [{"role": role, "content": text} for role, text in w.log.texts]
+        return write_turns(w.log.turns, w)
     out: list[Json]
     hoisted: list[Json]
     go = Going(d.writes, messages, w, d.arrange)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from ...core import fitting
 from ...core.fields import Field, Fields, flag, mapping, number, strings, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
+from ...core.plain import Turn
 from ...core.reading import as_dict, maybe_bool, maybe_str, need_list, need_str
 from ...core.writing import Writing
 from ...ledger import Ledger
@@ -18,6 +20,7 @@ from ...model import (
     Extras,
     History,
     Json,
+    Message,
     OutputFormat,
     Params,
     Request,
@@ -28,6 +31,7 @@ from ...model import (
 from ...tools import freeform, schemas
 from .._openai import short_labels, short_user
 from . import signing
+from .messages import read_turns
 from .tools import read_legacy_tools, read_tool_list, write_tool_list
 
 if TYPE_CHECKING:
@@ -65,11 +69,22 @@ OLD_LIMIT = Field("max_tokens", whole, also=("max_completion_tokens",), least=1)
 """The limit of servers that know it by its old name."""
 
 
+def read_plain(d: OpenAIChat, doc: Json) -> tuple[Request, list[Turn]] | None:
+    docs = doc.get("messages") if doc.__class__ is dict else None
+    turns = read_turns(docs) if docs.__class__ is list else None
+    return None if turns is None else (read_around(d, doc, ()), turns)
+
+
 def read_request(d: OpenAIChat, doc: Json) -> Request:
-    doc = as_dict(doc, "")
+    return read_around(d, as_dict(doc, ""), None)
+
+
+def read_around(d: OpenAIChat, doc: dict[str, Json], messages: Sequence[Message] | None) -> Request:
+    """A request with these messages; None: they are read as well."""
     taken: set[str] = set()  # beside what is always taken
     spelling: dict[str, Json] = {}
-    messages = d.read_history(need_list(doc, "messages", ""), "/messages")
+    if messages is None:
+        messages = d.read_history(need_list(doc, "messages", ""), "/messages")
     tools = choice = None
     if not CALLING.isdisjoint(doc):
         tools = read_request_tools(d, doc, taken)

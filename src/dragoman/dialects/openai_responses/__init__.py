@@ -46,6 +46,7 @@ class OpenAIResponses(ResponsesRules, ResponsesBase):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     vendor = "openai"
     needs_model = True
+    takes_plain = True
     serves: ClassVar[tuple[str, ...]] = ("openai",)
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)

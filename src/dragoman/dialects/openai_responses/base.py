@@ -38,6 +38,7 @@ class ResponsesBase(Dialect):
     counts = COUNTS
 
     read_request = request.read_request
+    read_plain = request.read_plain
     write_request = request.write_request
     fit_model = request.fit_model
     read_messages = request.read_messages

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ...core.plain import Call, Turn, named, text_of
 from ...core.reading import expected, maybe_str, missing, need_str, only, pointers
 from ...core.resuming import Going
 from ...core.turns import split_results
@@ -33,7 +34,7 @@ from ...model import (
 )
 from ...tools.tool_errors import MARK
 from . import calls, parts
-from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT
+from .calls import CALL, CALL_OUTPUT, PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT
 from .parts import INPUT, NO_READERS, OUTPUT, PART, PLAIN_TEXT, ItemWriting, is_item
 
 if TYPE_CHECKING:
@@ -180,6 +181,75 @@ def write_items(d: ResponsesBase, messages: Sequence[Message], w: ItemWriting) -
             d.write_message(message, out, w)
         before = role
     go.end(w, 0, out, before)
+    return out
+
+
+def read_plain_items(docs: list[Json], turns: list[Turn]) -> bool:
+    """The items of a request, appended to the turns as plain ones; whether they may be plain."""
+    text: str | None = None
+    run: list[Call] = []  # what the model called last, after the text
+    for doc in docs:
+        if doc.__class__ is not dict:
+            return False
+        kind = doc.get("type")
+        if kind == "function_call" and PLAIN_CALL(doc):
+            call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
+            if not (call_id.__class__ is name.__class__ is given.__class__ is str):
+                return False
+            if not given or given.isspace():
+                return False
+            run.append((call_id, name, given))
+            continue
+        if (kind is None or kind == "message") and TYPED_MESSAGE(doc):
+            role = doc.get("role")
+            words = plain_words(doc.get("content"), OUTPUT if role == "assistant" else INPUT)
+            if words is None:
+                return False
+            if role == "assistant":
+                if run or text is not None:
+                    return False
+                text = words
+                continue
+            after: Turn = (role, words, None)
+        elif kind == "function_call_output" and PLAIN_RESULT(doc):
+            output = doc.get("output")
+            if output.__class__ is not str:
+                return False
+            after = ("tool", output, doc.get("call_id"))
+        else:
+            return False
+        if run or text is not None:
+            turns.append(("assistant", text, run or None))
+            text, run = None, []
+        turns.append(after)
+    return not run and text is None
+
+
+def plain_words(content: Json, kind: str) -> str | None:
+    """The words of a message, if they are a string, or a list of one part."""
+    if content.__class__ is list and len(content) == 1:
+        part = content[0]
+        if part.__class__ is not dict or part.get("type") != kind or not PLAIN_TEXT(part):
+            return None
+        content = part.get("text")
+    return content if content.__class__ is str else None
+
+
+def write_plain_items(turns: list[Turn], w: ItemWriting) -> list[Json]:
+    """The items of plain turns."""
+    out: list[Json] = []
+    for role, text, beside in turns:
+        if beside is None:
+            out.append({"role": role, "content": text})
+        elif role == "tool":
+            out.append({"type": CALL_OUTPUT, "call_id": beside, "output": text})
+        else:
+            if text is not None:
+                out.append({"role": role, "content": text})
+            for call_id, name, given in beside:
+                named(call_id, name, w)
+                call = {"type": CALL, "call_id": call_id, "name": name, "arguments": text_of(given)}
+                out.append(call)
     return out
 
 

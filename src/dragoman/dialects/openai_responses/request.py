@@ -9,6 +9,7 @@ from ...core import fitting
 from ...core.fields import Field, Fields, flag, labels, number, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
+from ...core.plain import Turn, is_plain
 from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
 from ...core.writing import Names
 from ...ledger import Ledger
@@ -27,7 +28,7 @@ from ...model import (
 from ...tools import schemas
 from .._openai import short_labels, short_user
 from . import parts
-from .items import begins_item
+from .items import begins_item, read_plain_items, write_plain_items
 from .parts import ItemWriting
 from .tools import write_tool_list
 
@@ -69,11 +70,21 @@ FIELDS = Fields(
 )
 
 
+def read_plain(d: ResponsesBase, doc: Json) -> tuple[Request, list[Turn]] | None:
+    turns = None if doc.__class__ is not dict or "system" in doc else read_turns(doc)
+    return None if turns is None else (read_around(d, doc, []), turns)
+
+
 def read_request(d: ResponsesBase, doc: Json) -> Request:
-    doc = as_dict(doc, "")
+    return read_around(d, as_dict(doc, ""), None)
+
+
+def read_around(d: ResponsesBase, doc: dict[str, Json], messages: list[Message] | None) -> Request:
+    """A request with these messages; None: they are read as well."""
     taken: set[str] = set()  # beside what is always taken
     partly: dict[str, tuple[str, ...]] = {}
-    messages = read_conversation(d, doc, taken)
+    if messages is None:
+        messages = read_conversation(d, doc, taken)
     tools = doc.get("tools")
     tools = None if tools is None else d.read_tool_list(tools, "/tools")
     choice = read_request_choice(d, doc)
@@ -100,7 +111,7 @@ def write_request(d: ResponsesBase, tree: Request, log: Ledger) -> Json:
     if facts is not UNKNOWN:
         tree = fitting.fit(tree, facts, log)
     if tree.messages is log.plain and not d.listed:
-        write_texts(out, log.texts)
+        write_turns(out, log.turns, w)
     else:
         left = d.write_prompt(out, tree.messages, w)
         out["input"] = d.write_items(left, w)
@@ -180,11 +191,25 @@ def read_conversation(d: ResponsesBase, doc: dict[str, Json], taken: set[str]) -
     return out
 
 
-def write_texts(out: dict[str, Json], texts: list[tuple[str, str]]) -> None:
-    """A conversation that is texts and nothing else: the prompt, and the items."""
-    if texts[0][0] == "system":
-        out["instructions"] = texts.pop(0)[1]
-    out["input"] = [{"role": role, "content": text} for role, text in texts]
+def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
+    """The instructions and the input as plain turns, if they are plain."""
+    prompt, given = doc.get("instructions"), doc.get("input")
+    turns: list[Turn] = [] if prompt is None or prompt == "" else [("system", prompt, None)]
+    if prompt is not None and prompt.__class__ is not str:
+        return None
+    if given.__class__ is str:
+        turns.append(("user", given, None))
+    elif given.__class__ is not list or not read_plain_items(given, turns):
+        return None
+    return turns if is_plain(turns) else None
+
+
+def write_turns(out: dict[str, Json], turns: list[Turn], w: ItemWriting) -> None:
+    """The instructions and the input of plain turns."""
+    items = write_plain_items(turns, w)
+    if turns[0][0] == "system":
+        out["instructions"] = items.pop(0)["content"]
+    out["input"] = items
 
 
 def write_prompt(
