@@ -15,7 +15,7 @@ from . import capsule as capsules
 from . import dialects
 from .core import duplicates, lines, surrogates
 from .core.models import DEFAULT, Models, given
-from .core.plain import Unusual, is_fit
+from .core.plain import Unusual, is_fit, is_plain_reply
 from .core.reading import BYTES, LIMIT, is_longer, load
 from .core.source import with_source
 from .core.surrogates import Whole
@@ -103,10 +103,20 @@ def convert(
     writer = dialects.get(target)
     log = Ledger(now, ids, DEFAULT if models is None else given(models), writer.name)
     in_bytes = doc.__class__ is bytes and halves is None and fail_on == () and capsule is None
-    plain = writer.takes_plain and reader.takes_plain and reader is not writer
-    if plain and in_bytes and facet == "request" and not carry:
-        if (result := _from_turns(doc, value, reader, writer, log, model)) is not None:
-            return result
+    if (
+        in_bytes
+        and writer.takes_plain
+        and reader.takes_plain
+        and reader is not writer
+        and not carry
+    ):
+        plain: Result | None = None
+        if facet == "request":
+            plain = _from_turns(doc, value, reader, writer, log, model)
+        elif facet == "response" and ids is None and model is None:
+            plain = _from_reply(doc, value, reader, writer, log)
+        if plain is not None:
+            return plain
         log = Ledger(now, ids, log.models, writer.name)
     tree = read_for(writer, value, reader, facet, model)
     if in_bytes:
@@ -168,6 +178,30 @@ def _from_turns(
     except (Unusual, DragomanError, RecursionError):
         return None
     return Result(document, (), later=(_losses, doc, value, reader, log), embeds=log.embedded)
+
+
+def _from_reply(
+    doc: bytes, value: Json, reader: Dialect, writer: Dialect, log: Ledger
+) -> Result | None:
+    """A response that is plain; None where nodes are needed."""
+    if (reply := reader.read_plain_reply(value)) is None or not is_plain_reply(reply):
+        return None
+    log.embeds = True
+    try:
+        document = writer.write_plain_reply(reply, log)
+    except Unusual:
+        return None
+    later = (_losses_with_nodes, doc, value, reader, writer, log)
+    return Result(document, (), later=later, embeds=log.embedded)
+
+
+def _losses_with_nodes(
+    doc: bytes, value: Json, reader: Dialect, writer: Dialect, log: Ledger
+) -> tuple[Loss, ...]:
+    """The losses of a plain response: those of the same conversion with nodes."""
+    log = Ledger(log.now, None, log.models, writer.name)
+    writer.write(read_for(writer, value, reader, "response", None), log)
+    return _losses(doc, value, reader, log)
 
 
 def _losses(doc: bytes, value: Json, reader: Dialect, log: Ledger) -> tuple[Loss, ...]:

@@ -25,7 +25,7 @@ from .core.endpoint import Endpoint
 from .core.fields import Fields
 from .core.lowering import are_special, is_usual, lower, omit, plain_texts, roles, spell
 from .core.models import DEFAULT, Facts, Models
-from .core.plain import Turn, Unusual, is_free
+from .core.plain import Reply, Turn, Unusual, is_free
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
 from .core.turns import lose_fields, lose_reply
@@ -291,6 +291,14 @@ class Dialect:
         write: Callable[[Tree, Ledger], Json] = self.write_request  # type: ignore[attr-defined]
         # Nothing but the choice can be lowered: see ``is_fit``.
         return write(tree if tree.tool_choice is None else lower(tree, self, log), log)
+
+    def read_plain_reply(self, doc: Json) -> Reply | None:
+        """A response, if it is plain."""
+        return None
+
+    def write_plain_reply(self, reply: Reply, log: Ledger) -> Json:
+        """A plain response of another dialect; ``Unusual`` where nodes are needed."""
+        raise Unusual
 
     def holds_failure(self, tree: Response) -> bool:
         """Whether a response that failed is written as one, with its error in it."""

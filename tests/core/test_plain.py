@@ -69,25 +69,31 @@ def spoken(source: str, **more: Json) -> Json:
     return dragoman.convert(request(**more), source="openai-chat", target=source).document
 
 
-def outcome(doc: Json | bytes, source: str, target: str, model: str | None = None) -> Json:
+def outcome(
+    doc: Json | bytes, source: str, target: str, model: str | None = None, facet: str = "request"
+) -> Json:
     try:
-        result = dragoman.convert(doc, source=source, target=target, model=model)
+        result = dragoman.convert(
+            doc, source=source, target=target, model=model, facet=facet, now=1760000000
+        )
     except DragomanError as refusal:
         return type(refusal), str(refusal)
     return result.to_json(), result.document, result.losses
 
 
-def same(doc: Json, source: str, target: str, model: str | None = None) -> None:
+def same(
+    doc: Json, source: str, target: str, model: str | None = None, facet: str = "request"
+) -> None:
     text = json.dumps(doc, ensure_ascii=False).encode("utf-8", "surrogatepass")
     try:
         text.decode()
     except UnicodeDecodeError:
         return  # lone surrogates go through nodes in any case
-    quick = outcome(text, source, target, model)
+    quick = outcome(text, source, target, model, facet)
     writer = type(dialects.get(target))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "takes_plain", False)
-        assert quick == outcome(text, source, target, model)
+        assert quick == outcome(text, source, target, model, facet)
 
 
 @pytest.fixture
@@ -247,6 +253,136 @@ def test_every_kind_of_model(source: str, target: str, model: str) -> None:
     """Some take no prompt, no tools, or no call that is not signed."""
     same(spoken(source), source, target, model)
     same(spoken(source, temperature=0.5, reasoning_effort="low"), source, target, model)
+
+
+def reply(**more: Json) -> Json:
+    """What a server of Chat Completions answers."""
+    usage: Json = {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14}
+    usage["prompt_tokens_details"] = {"cached_tokens": 2, "cache_write_tokens": 0}
+    usage["prompt_tokens_details"]["audio_tokens"] = 0
+    usage["completion_tokens_details"] = {"reasoning_tokens": 1}
+    message = assistant("I look.", ("call_1", "read", '{"path":"a"}'), ("call_2", "write", "{}"))
+    message |= {"refusal": None, "annotations": []}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls"}
+    doc = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1760000000, "model": "m"}
+    return {**doc, "choices": [choice], "usage": usage, "service_tier": "default", **more}
+
+
+def words(text: str | None = "There.", reason: str = "stop") -> Json:
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}]
+
+
+def replied(source: str, **more: Json) -> Json:
+    """The same as servers of some dialect answer it, with what the model reasoned."""
+    if source == "openai-chat":
+        return reply(**more)
+    doc = dragoman.convert(
+        reply(**more), source="openai-chat", target=source, facet="response"
+    ).document
+    if source == "anthropic-messages":
+        doc["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})
+        doc["usage"]["cache_creation"] = {"ephemeral_5m_input_tokens": 0}
+    elif source == "gemini":
+        del doc["createTime"]
+        parts = doc["candidates"][0]["content"]["parts"]
+        parts.insert(0, {"text": "Hm.", "thought": True})
+        if "functionCall" in parts[-1]:
+            parts[-1]["thoughtSignature"] = "c2ln"
+    else:
+        summary = [{"type": "summary_text", "text": "Hm."}]
+        item = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2ln"}
+        doc["output"].insert(0, item)
+    return doc
+
+
+@pairs
+@pytest.mark.parametrize("more", [{}, {"choices": words()}], ids=["calls", "words"])
+def test_a_plain_response_needs_no_nodes(
+    source: str, target: str, more: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doc = replied(source, **more)
+    options: dict[str, Any] = {"source": source, "target": target, "now": 1760000000}
+    want = dragoman.convert(doc, facet="response", **options)
+
+    def refuse(*_: Any) -> Json:
+        raise AssertionError("read with nodes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(dialects.get(source)), "read", refuse)
+        got = dragoman.convert(json.dumps(doc).encode(), facet="response", **options)
+        assert got.to_json() == want.to_json()
+    assert got.losses == want.losses
+
+
+@pairs
+@pytest.mark.parametrize("seed", range(24))
+def test_nearly_plain_responses(source: str, target: str, seed: int) -> None:
+    plain = [replied(source), replied(source, choices=words())]
+    for number in range(examples(60)):
+        dice = Seeded(f"reply of {source} > {target}: {seed}/{number}")
+        changed = mutations.mutated(one_of(dice, plain), dice)
+        same(changed, source, target, facet="response")
+
+
+ANSWERS: dict[str, Json] = {
+    "length": {"choices": words(reason="length")},
+    "filtered": {"choices": words(reason="content_filter")},
+    "an end of its own": {"choices": words(reason="eos")},
+    "no end": {"choices": words(reason=None)},  # type: ignore[arg-type]
+    "calls that ended otherwise": {"choices": words(reason="tool_calls")},
+    "blank": {"choices": words(" ")},
+    "empty": {"choices": words("")},
+    "nothing": {"choices": words(None)},
+    "two candidates": {"choices": words() * 2},
+    "no candidate": {"choices": []},
+    "no date": {"created": None},
+    "a fraction of a second": {"created": 1760000000.5},
+    "a year of five digits": {"created": 10**12},
+    "a date before dates": {"created": -1},
+    "no id": {"id": None},
+    "an empty id": {"id": ""},
+    "an odd id": {"id": "chatcmpl-Ab/ü_ö"},
+    "no model": {"model": None},
+    "a tier that others have not": {"service_tier": "turbo"},
+    "ultrafast": {"service_tier": "ultrafast"},
+    "no usage": {"usage": None},
+    "a usage without sums": {"usage": {"prompt_tokens": 3}},
+    "a usage that contradicts itself": {"usage": {"prompt_tokens": 3, "completion_tokens": 1,
+        "total_tokens": 9}},
+    "a usage of zeros": {"usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}},
+    "tokens of the cache": {"usage": {"prompt_tokens": 9, "completion_tokens": 1,
+        "total_tokens": 10, "prompt_tokens_details": {"cache_write_tokens": 5}}},
+    "an unknown key": {"zq": 1},
+    "an error": {"error": {"message": "no", "type": "server_error"}},
+}  # fmt: skip
+
+
+@pairs
+@pytest.mark.parametrize("more", ANSWERS)
+def test_what_is_no_plain_response_is_found(more: str, source: str, target: str) -> None:
+    try:
+        doc = replied(source, **ANSWERS[more])
+    except (DragomanError, KeyError, IndexError):
+        return
+    same(doc, source, target, facet="response")
+
+
+def test_an_own_way_to_make_ids_is_asked_once() -> None:
+    """With nodes alone: the losses would ask for others again."""
+    asked: list[str] = []
+
+    def ids(prefix: str) -> str:
+        asked.append(prefix)
+        return f"{prefix}_x{len(asked)}"
+
+    data = json.dumps(reply()).encode()
+    got = dragoman.convert(
+        data, source="openai-chat", target="openai-responses", facet="response", ids=ids
+    )
+    assert [item["id"] for item in got.document["output"]] == ["msg_x1", "fc_x2", "fc_x3"]
+    assert got.losses
+    assert asked == ["msg", "fc", "fc"]
 
 
 @pairs

@@ -51,8 +51,8 @@ NOTHING: dict[str, Json] = {}
 
 Read: TypeAlias = tuple[int, int | None, int | None, int, int | None, bool]
 """The buckets, and whether there is nothing else in the document."""
-Written: TypeAlias = tuple[dict[str, Json], Sequence[str]]
-"""The document, and the keys in it that are 0 as nobody counted them."""
+Written: TypeAlias = tuple[dict[str, Json], Sequence[tuple[str, int | None]]]
+"""The document, and the keys in it that may be 0 as nobody counted them, with their counts."""
 
 
 def added(
@@ -239,7 +239,7 @@ class Counts:
         if apart:
             yield f"    if {' or '.join(f'{count} is None' for count, _ in apart)}:"
             pairs = ", ".join(f"({key!r}, {count})" for count, key in apart)
-            yield f"        return out, [key for key, count in ({pairs},) if count is None]"
+            yield f"        return out, ({pairs},)"
         yield "    return out, NO_ZEROS"
 
     # -- reading ----------------------------------------------------------------------------
@@ -322,7 +322,19 @@ class Counts:
         values.append(None)
         return values, known
 
+    def read_plain(self, doc: Json) -> Usage | None:
+        """The counts alone of a usage that is as usual."""
+        usual = self._read_usual(doc) if doc.__class__ is dict else None
+        if usual is None:
+            return None
+        given, read, written, made, reasoning, _ = usual
+        return Usage(given, read, written, None, made, reasoning)
+
     # -- writing ----------------------------------------------------------------------------
+
+    def write_plain(self, usage: Usage) -> dict[str, Json]:
+        """What ``read_plain`` gave, for another dialect."""
+        return self._write_usual(usage)[0]
 
     def write(self, dialect: Dialect, usage: Usage, w: Writing) -> dict[str, Json]:
         """The counts of a usage; what else its dialect knows of it is added by ``emit``."""
@@ -344,7 +356,7 @@ class Counts:
         out: dict[str, Json] = {}
         same = w.same
         unsaid = frozenset(usage.unsaid) if self.omits and usage.unsaid and not same else None
-        zeros: list[str] | None = None
+        zeros: list[tuple[str, int | None]] = []
         sums = added(
             usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning
         )
@@ -353,7 +365,7 @@ class Counts:
             if count is None:
                 if same or not self.whole:
                     continue
-                zeros = [*(zeros or ()), key]
+                zeros.append((key, None))
                 count = 0
             elif unsaid and len(APART) <= kind and not unsaid.isdisjoint(SUMS[kind]):
                 continue
@@ -392,9 +404,12 @@ class Counts:
                 log.approximated("usage.inconsistent", usage.at, why)
 
 
-def note_zeros(dialect: Dialect, usage: Usage, zeros: Sequence[str], log: Ledger) -> None:
+def note_zeros(
+    dialect: Dialect, usage: Usage, zeros: Sequence[tuple[str, int | None]], log: Ledger
+) -> None:
     """Counts that are required and that nobody has counted."""
-    why = f"required by {dialect.name}, and written as 0: {', '.join(zeros)}"
+    keys = [key for key, count in zeros if count is None]
+    why = f"required by {dialect.name}, and written as 0: {', '.join(keys)}"
     log.invented("usage", usage.at, why)
 
 

@@ -14,6 +14,10 @@ conversation is read as *plain turns*, tuples of three values, and written from 
 - In both cases ``convert`` begins anew with nodes and an empty ledger. So a plain conversation has
   no loss of its own, ever, and this is no second place where losses are decided.
 
+A response goes the same way, as a ``Reply``: a text, what the model reasoned before it, and calls
+after it. Of a response something is lost nearly always (signatures, ids of items, dates); that is
+found out with nodes when somebody asks for the losses, as it is the same for the same bytes.
+
 Bytes and ledger are the same with plain turns as without: ``tests/laws/test_plain.py`` and the
 fuzzer compare them. Readers must not accept a key that they do not know (``only``), and leave
 what is said about the order of turns to ``is_plain``.
@@ -23,9 +27,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import MsgspecError, Raw
+from msgspec import MsgspecError, Raw, Struct
 
-from ..model import Request
+from ..model import Request, StopReason, Usage
 from ..tools.tool_errors import MARK
 from .models import UNKNOWN, Facts
 from .reading import compact, decode, encode
@@ -83,6 +87,44 @@ def is_plain(turns: list[Turn]) -> bool:
         else:
             expected = RESULTS if waiting else MODEL
     return expected is MODEL
+
+
+class Reply(Struct, gc=False):
+    """A response that is plain."""
+
+    name: Any
+    model: Any
+    created: Any
+    reasoning: Any
+    text: Any
+    calls: list[Call]
+    ended: StopReason
+    """``end``, ``tool-call`` or ``length``"""
+    usage: Usage
+    tier: Any = None
+    signed: dict[int, str] | None = None
+    """what Google signed: by the places of the calls"""
+
+
+def is_plain_reply(reply: Reply) -> bool:
+    """Whether a response has a name, a model and words or calls, and ended as it should."""
+    if not (reply.name.__class__ is reply.model.__class__ is str) or not reply.name:
+        return False
+    if reply.created is not None and reply.created.__class__ is not int:
+        return False
+    text, reasoning, tier = reply.text, reply.reasoning, reply.tier
+    if text is None:
+        if not reply.calls:
+            return False
+    elif text.__class__ is not str or not text or text.isspace():
+        return False
+    if reasoning is not None and (
+        reasoning.__class__ is not str or not reasoning or reasoning.isspace()
+    ):
+        return False
+    if tier is not None and tier.__class__ is not str:
+        return False
+    return (reply.ended == "tool-call") is bool(reply.calls)
 
 
 def is_fit(tree: Request) -> bool:

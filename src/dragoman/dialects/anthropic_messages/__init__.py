@@ -166,6 +166,8 @@ class AnthropicMessages(Ruled):
     read_tool_choice = tools.read_tool_choice
     write_tool_choice = tools.write_tool_choice
     read_response = response.read_response
+    read_plain_reply = response.read_plain_reply
+    write_plain_reply = response.write_plain_reply
     write_response = response.write_response
     read_usage = response.read_usage
     write_usage = response.write_usage

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import OUTPUT, Counts
-from ...core.reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list, texts
+from ...core.plain import Reply, Turn
+from ...core.reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list, only, texts
 from ...core.turns import note_error_type
 from ...core.words import Stops
 from ...core.writing import Writing
@@ -25,11 +26,13 @@ from ...model import (
     Message,
     Response,
     Stop,
+    StopReason,
     Text,
     Usage,
 )
 from . import tools
 from .blocks import read_blocks, write_blocks
+from .turns import read_plain_turn, write_plain_calls
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -72,6 +75,9 @@ RESPONSE_KEYS = frozenset(
     | {"usage"}
 )
 HEAD = texts("id", "model")
+PLAIN_RESPONSE = only(*RESPONSE_KEYS - {"stop_details"})
+PLAIN_THINKING = only("type", "thinking", "signature")
+ENDED: dict[str, StopReason] = {"end_turn": "end", "tool_use": "tool-call", "max_tokens": "length"}
 USUAL = {"type": "message", "role": "assistant"}
 STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
 COUNTS = Counts(
@@ -106,6 +112,66 @@ def read_response(d: AnthropicMessages, doc: Json) -> Response:
         dialect=d.name,
         extras=d.keep(doc, taken),
     )
+
+
+def read_plain_reply(d: AnthropicMessages, doc: Json) -> Reply | None:
+    if doc.__class__ is not dict or not PLAIN_RESPONSE(doc):
+        return None
+    if doc.get("type") != "message" or doc.get("role") != "assistant":
+        return None
+    blocks, word, counted = doc.get("content"), doc.get("stop_reason"), doc.get("usage")
+    ended = ENDED.get(word) if word.__class__ is str else None
+    usage = COUNTS.read_plain(counted)
+    if ended is None or usage is None or blocks.__class__ is not list or not blocks:
+        return None
+    if doc.get("stop_sequence") is not None or not is_plain_usage(counted):
+        return None
+    reasoning, first = None, blocks[0]
+    if first.__class__ is dict and first.get("type") == "thinking":
+        if not PLAIN_THINKING(first) or (reasoning := first.get("thinking")) is None:
+            return None
+        if first.get("signature").__class__ is not str:
+            return None
+        blocks = blocks[1:]
+    said: list[Turn] = []
+    if not read_plain_turn(blocks, said):
+        return None
+    _, text, calls = said[0]
+    return Reply(
+        doc.get("id"), doc.get("model"), None, reasoning, text, calls or [], ended, usage
+    )  # fmt: skip
+
+
+def is_plain_usage(doc: Json) -> bool:
+    """Whether a usage has nothing that is counted again elsewhere."""
+    created = doc.get("cache_creation")
+    if created is not None:
+        if created.__class__ is not dict or doc.get("cache_creation_input_tokens") is None:
+            return False
+        for count in created.values():
+            if count.__class__ is not int or count:
+                return False
+    return not doc.get("iterations")
+
+
+def write_plain_reply(d: AnthropicMessages, reply: Reply, log: Ledger) -> Json:
+    content: list[Json] = []
+    if reply.reasoning is not None:
+        content.append({"type": "thinking", "thinking": reply.reasoning, "signature": ""})
+    if reply.text is not None:
+        content.append({"type": "text", "text": reply.text})
+    if reply.calls:
+        write_plain_calls(content, reply.calls, tools.writing(d, log, None, reply=True))
+    return {
+        "id": reply.name,
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": content,
+        "stop_reason": STOPS.word(reply.ended),
+        "stop_sequence": None,
+        "usage": COUNTS.write_plain(reply.usage),
+    }
 
 
 def write_response(d: AnthropicMessages, tree: Response, log: Ledger) -> Json:

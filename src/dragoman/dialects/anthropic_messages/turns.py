@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...core.plain import Turn, Unusual, is_plain, named, object_in
+from ...core.plain import Call, Turn, Unusual, is_plain, named, object_in
 from ...core.reading import as_dict, need_list, need_str, only, pointers, tokens
 from ...core.resuming import Going
 from ...core.turns import mark_custom_results, results_in_place, split_results
@@ -202,7 +202,6 @@ def write_plain(out: dict[str, Json], turns: list[Turn], w: Writing) -> None:
     """The system prompt and the messages of plain turns."""
     docs: list[Json] = []
     results: list[Json] | None = None  # of the last turn, if it holds results
-    log, seen = w.log, w.called
     for role, text, beside in turns:
         if role == "tool":
             if results is None:
@@ -215,17 +214,23 @@ def write_plain(out: dict[str, Json], turns: list[Turn], w: Writing) -> None:
             docs.append({"role": role, "content": text})
             continue
         blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
-        for call_id, name, given in beside:
-            if call_id in seen:
-                raise Unusual
-            seen[call_id] = 0, ""
-            named(call_id, name, w)
-            value = object_in(given, log)
-            blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": value})
+        write_plain_calls(blocks, beside, w)
         docs.append({"role": role, "content": blocks})
     if docs[0]["role"] == "system":
         out["system"] = docs.pop(0)["content"]
     out["messages"] = docs
+
+
+def write_plain_calls(out: list[Json], calls: list[Call], w: Writing) -> None:
+    """The calls of a plain turn; no id may stand twice in a conversation."""
+    seen, log = w.called, w.log
+    for call_id, name, given in calls:
+        if call_id in seen:
+            raise Unusual
+        seen[call_id] = 0, ""
+        named(call_id, name, w)
+        value = object_in(given, log)
+        out.append({"type": "tool_use", "id": call_id, "name": name, "input": value})
 
 
 def write_system(

@@ -76,6 +76,7 @@ OWN_FILES = ("https://generativelanguage.googleapis.com/", "gs://")
 PLAIN_PART = only("text")
 PLAIN_THOUGHT = only("text", "thought")
 PLAIN_CALLING = only("functionCall")
+SIGNED_CALLING = only("functionCall", "thoughtSignature")
 PLAIN_CALL = only("id", "name", "args")
 PLAIN_REPLYING = only("functionResponse")
 PLAIN_RESULT = only("id", "name", "response")
@@ -215,6 +216,44 @@ def read_plain_parts(docs: list[Json], called: Called, turns: list[Turn]) -> boo
         calls.append((call_id, name, given))
     turns.append(("assistant", text, calls or None))
     return True
+
+
+def read_plain_reply_parts(
+    docs: Json,
+) -> tuple[str | None, str | None, list[Call], dict[int, str] | None] | None:
+    """What the model reasoned, said and called, in this order, and what is signed of the calls."""
+    if docs.__class__ is not list:
+        return None
+    reasoning = text = None
+    calls: list[Call] = []
+    signed: dict[int, str] | None = None
+    for doc in docs:
+        if doc.__class__ is not dict:
+            return None
+        call = doc.get("functionCall")
+        if call is None:
+            words = doc.get("text")
+            if calls or text is not None or words.__class__ is not str:
+                return None
+            if PLAIN_PART(doc):
+                text = words
+            elif reasoning is None and PLAIN_THOUGHT(doc) and doc.get("thought") is True:
+                reasoning = words
+            else:
+                return None
+            continue
+        if call.__class__ is not dict or not (SIGNED_CALLING(doc) and PLAIN_CALL(call)):
+            return None
+        if (signature := doc.get("thoughtSignature")) is not None:
+            if signature.__class__ is not str or not signature:
+                return None
+            signed = signed or {}
+            signed[len(calls)] = signature
+        call_id, name, given = call.get("id"), call.get("name"), call.get("args")
+        if not (call_id.__class__ is name.__class__ is str and given.__class__ is dict):
+            return None
+        calls.append((call_id, name, given))
+    return reasoning, text, calls, signed
 
 
 def read_plain_results(docs: list[Json], called: Called, turns: list[Turn]) -> bool:

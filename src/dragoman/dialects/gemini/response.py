@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, Counts
-from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, texts
+from ...core.plain import Reply, Unusual, named, object_in
+from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, only, texts
 from ...core.times import seconds_of, time_of
 from ...core.turns import note_error_type
 from ...core.words import Stops
@@ -24,13 +25,14 @@ from ...model import (
     Message,
     Response,
     Stop,
+    StopReason,
     Text,
     ToolCall,
     Usage,
 )
 from . import turns
 from .grounding import cited, grounded
-from .parts import emit, write_call, write_part
+from .parts import emit, read_plain_reply_parts, write_call, write_part
 from .spelling import both, is_camel, pick, pick_dict, pick_str
 from .turns import CONTENT_KEYS
 
@@ -112,6 +114,8 @@ STATUSES: dict[ErrorKind, str] = {
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
 GROUNDING = frozenset({"groundingMetadata", "citationMetadata"})
 HEAD = texts("responseId", "modelVersion")
+PLAIN_RESPONSE = only("candidates", "usageMetadata", "modelVersion", "responseId")
+PLAIN_CANDIDATE = only("content", "finishReason", "index")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 # https://ai.google.dev/api/generate-content#UsageMetadata: cached tokens are among those of the
 # prompt, reasoning is not among those of the candidates.
@@ -166,6 +170,57 @@ def read_response(d: Gemini, doc: Json) -> Response:
         dialect=d.name,
         extras=d.keep(doc, taken),
     )
+
+
+def read_plain_reply(d: Gemini, doc: Json) -> Reply | None:
+    if doc.__class__ is not dict or not PLAIN_RESPONSE(doc):
+        return None
+    candidates, counted = doc.get("candidates"), doc.get("usageMetadata")
+    one = candidates[0] if candidates.__class__ is list and len(candidates) == 1 else None
+    if one.__class__ is not dict or not PLAIN_CANDIDATE(one) or counted.__class__ is not dict:
+        return None
+    usage, content = COUNTS.read_plain(counted), one.get("content")
+    if usage is None or not UNUSUAL_COUNTS.isdisjoint(counted) or content.__class__ is not dict:
+        return None
+    if content.get("role") != "model" or not turns.PLAIN_CONTENT(content):
+        return None
+    said = read_plain_reply_parts(content.get("parts"))
+    if said is None:
+        return None
+    reasoning, text, calls, signed = said
+    word = one.get("finishReason")
+    if word != "STOP" and word != "MAX_TOKENS":
+        return None
+    ended: StopReason = "length" if word == "MAX_TOKENS" else "tool-call" if calls else "end"
+    name, model = doc.get("responseId"), doc.get("modelVersion")
+    return Reply(name, model, None, reasoning, text, calls, ended, usage, None, signed)
+
+
+def write_plain_reply(d: Gemini, reply: Reply, log: Ledger) -> Json:
+    parts: list[Json] = []
+    if reply.reasoning is not None:
+        parts.append({"text": reply.reasoning, "thought": True})
+    if reply.text is not None:
+        parts.append({"text": reply.text})
+    if reply.calls:
+        w = turns.writing(d, log, None, reply=True)
+        for call_id, name, given in reply.calls:
+            named(call_id, name, w)
+            call = {"id": call_id, "name": name, "args": object_in(given, log)}
+            parts.append({"functionCall": call})
+    content = {"role": "model", "parts": parts}
+    word = STOPS.word("end" if reply.calls else reply.ended)
+    out: dict[str, Json] = {
+        "candidates": [{"content": content, "finishReason": word, "index": 0}],
+        "usageMetadata": COUNTS.write_plain(reply.usage),
+        "modelVersion": reply.model,
+    }
+    if reply.created is not None:
+        if (time := time_of(reply.created)) is None:
+            raise Unusual
+        out["createTime"] = time
+    out["responseId"] = reply.name
+    return out
 
 
 def write_response(d: Gemini, tree: Response, log: Ledger) -> Json:

@@ -199,6 +199,8 @@ class OpenAIChat(Ruled):
     write_choice = tools.write_choice
     writing = tools.writing
     read_response = response.read_response
+    read_plain_reply = response.read_plain_reply
+    write_plain_reply = response.write_plain_reply
     write_response = response.write_response
     write_candidate = response.write_candidate
     write_reply = response.write_reply

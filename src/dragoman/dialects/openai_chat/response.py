@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
+from ...core.plain import Call, Reply, Unusual
 from ...core.reading import (
     as_dict,
     maybe_dict,
@@ -36,11 +37,13 @@ from ...model import (
     Response,
     Source,
     Stop,
+    StopReason,
     Text,
     ToolCall,
 )
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
-from . import parts
+from . import assistant, parts
+from .request import TIERS
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -75,6 +78,8 @@ NO_RESPONSE = "[No response generated]"
 UNDER_WAY = ("unfinished", "cancelled")
 CHOICE_KEYS = frozenset({"index", "message", "finish_reason", "logprobs"})
 USUAL_CHOICE = only(*CHOICE_KEYS)
+PLAIN_RESPONSE = only(*RESPONSE_KEYS, "system_fingerprint")
+ENDED: dict[str, StopReason] = {"stop": "end", "tool_calls": "tool-call", "length": "length"}
 # https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage
 COUNTS = Counts(
     {
@@ -125,6 +130,59 @@ def read_response(d: OpenAIChat, doc: Json) -> Response:
         dialect=d.name,
         extras=d.keep(doc, taken, spelling),
     )
+
+
+def read_plain_reply(d: OpenAIChat, doc: Json) -> Reply | None:
+    if doc.__class__ is not dict or not PLAIN_RESPONSE(doc):
+        return None
+    choices = doc.get("choices")
+    choice = choices[0] if choices.__class__ is list and len(choices) == 1 else None
+    if choice.__class__ is not dict or not USUAL_CHOICE(choice) or choice.get("logprobs"):
+        return None
+    message, word = choice.get("message"), choice.get("finish_reason")
+    if message.__class__ is not dict or not assistant.USUAL_REPLY(message):
+        return None
+    if message.get("role") != "assistant" or message.get("refusal") is not None:
+        return None
+    if (cited := message.get("annotations")) is not None and cited != []:
+        return None
+    calls: list[Call] | None = []
+    if (docs := message.get("tool_calls")) is not None:
+        calls = assistant.read_plain_calls(docs)
+    usage = COUNTS.read_plain(doc.get("usage"))
+    ended = ENDED.get(word) if word.__class__ is str else None
+    if calls is None or usage is None or ended is None:
+        return None
+    return Reply(
+        doc.get("id"), doc.get("model"), doc.get("created"), None, message.get("content"), calls,
+        ended, usage, doc.get("service_tier"),
+    )  # fmt: skip
+
+
+def write_plain_reply(d: OpenAIChat, reply: Reply, log: Ledger) -> Json:
+    message: dict[str, Json] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        w = d.writing(log, None, reply=True)
+        calls = [assistant.write_plain_call(call, w) for call in reply.calls]
+        for place, data in (reply.signed or {}).items():
+            calls[place]["extra_content"] = {"google": {"thought_signature": data}}
+        message["tool_calls"] = calls
+    message["refusal"] = None
+    word = STOPS.word(reply.ended)
+    choice = {"index": 0, "message": message, "finish_reason": word, "logprobs": None}
+    out = {
+        "id": reply.name,
+        "object": "chat.completion",
+        "created": int(log.now or 0) if reply.created is None else reply.created,
+        "model": reply.model,
+        "choices": [choice],
+        "usage": COUNTS.write_plain(reply.usage),
+    }
+    if (tier := reply.tier) is not None:
+        if tier not in TIERS:
+            raise Unusual
+        out["service_tier"] = tier
+    return out
 
 
 def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:

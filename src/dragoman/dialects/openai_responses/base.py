@@ -76,6 +76,8 @@ class ResponsesBase(Dialect):
     write_choice = tools.write_choice
     writing = tools.writing
     read_response = response.read_response
+    read_plain_reply = response.read_plain_reply
+    write_plain_reply = response.write_plain_reply
     write_response = response.write_response
     echo = response.echo
     write_echo = response.write_echo

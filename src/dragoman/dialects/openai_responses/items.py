@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from ...core.plain import Call, Turn, named, text_of
+from ...core.plain import Call, Reply, Turn, named, text_of
 from ...core.reading import expected, maybe_str, missing, need_str, only, pointers
 from ...core.resuming import Going
 from ...core.turns import split_results
 from ...errors import Malformed
+from ...ledger import Ledger
 from ...model import (
     Block,
     Extras,
@@ -82,6 +83,8 @@ TYPED_MESSAGE = only("type", "role", "content")
 USUAL_MESSAGE = only("type", "id", "status", "role", "content")
 USUAL_TEXT = only("type", "text", "annotations", "logprobs")
 USUAL_CALL = only("type", "id", "status", "call_id", "name", "arguments")
+USUAL_REASONING = only("type", "id", "summary", "content", "encrypted_content")
+ASSISTANT = "assistant"
 
 
 NOTHING: tuple[Json, ...] = (None, [])
@@ -223,6 +226,81 @@ def read_plain_items(docs: list[Json], turns: list[Turn]) -> bool:
             text, run = None, []
         turns.append(after)
     return not run and text is None
+
+
+def read_plain_reply_items(docs: list[Json]) -> tuple[str | None, str | None, list[Call]] | None:
+    """What the model reasoned, said and called, in this order, if each is plain."""
+    reasoning = text = None
+    calls: list[Call] = []
+    for doc in docs:
+        kind = doc.get("type") if doc.__class__ is dict else None
+        if kind == "function_call" and USUAL_CALL(doc) and doc.get("status") == "completed":
+            call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
+            if not (call_id.__class__ is name.__class__ is given.__class__ is str):
+                return None
+            if doc.get("id").__class__ is not str or not given or given.isspace():
+                return None
+            calls.append((call_id, name, given))
+        elif kind == "message" and text is None and not calls:
+            if (text := plain_reply_words(doc)) is None:
+                return None
+        elif kind == "reasoning" and reasoning is None and text is None and not calls:
+            if (reasoning := plain_reasoning(doc)) is None:
+                return None
+        else:
+            return None
+    return reasoning, text, calls
+
+
+def plain_reply_words(doc: dict[str, Json]) -> str | None:
+    """The text of a message of a response, if it is all that the message says."""
+    content = doc.get("content")
+    part = content[0] if content.__class__ is list and len(content) == 1 else None
+    if not USUAL_MESSAGE(doc) or doc.get("status") != "completed" or doc.get("role") != ASSISTANT:
+        return None
+    if part.__class__ is not dict or part.get("type") != OUTPUT or not USUAL_TEXT(part):
+        return None
+    if doc.get("id").__class__ is not str or part.get("annotations") not in NOTHING:
+        return None
+    text = part.get("text")
+    return text if text.__class__ is str and part.get("logprobs") in NOTHING else None
+
+
+def plain_reasoning(doc: dict[str, Json]) -> str | None:
+    """The one text of reasoning: the reasoning itself, or its summary."""
+    if not USUAL_REASONING(doc) or doc.get("id").__class__ is not str:
+        return None
+    signed = doc.get("encrypted_content")
+    if signed is not None and signed.__class__ is not str:
+        return None
+    summary, content = doc.get("summary"), doc.get("content")
+    if content in NOTHING:
+        texts, kind = summary, "summary_text"
+    elif summary in NOTHING:
+        texts, kind = content, "reasoning_text"
+    else:
+        return None
+    return plain_words(texts, kind) if texts.__class__ is list else None
+
+
+def write_plain_reply_items(d: ResponsesBase, reply: Reply, stem: str, log: Ledger) -> list[Json]:
+    """The items of a response from elsewhere, with ids as ``ItemWriting.item_id`` makes them."""
+    out: list[Json] = []
+    if reply.reasoning is not None:
+        reasoned = [{"type": "reasoning_text", "text": reply.reasoning}]
+        item = {"type": "reasoning", "id": f"rs_{stem}1", "summary": [], "content": reasoned}
+        out.append(item)
+    if reply.text is not None:
+        item = {"type": "message", "id": f"msg_{stem}1", "status": "completed", "role": ASSISTANT}
+        item["content"] = [{"type": OUTPUT, "text": reply.text, "annotations": []}]
+        out.append(item)
+    if reply.calls:
+        w = d.writing(log, None, reply=True)
+        for number, (call_id, name, given) in enumerate(reply.calls, 1):
+            named(call_id, name, w)
+            call = {"type": CALL, "call_id": call_id, "name": name, "arguments": text_of(given)}
+            out.append({**call, "status": "completed", "id": f"fc_{stem}{number}"})
+    return out
 
 
 def plain_words(content: Json, kind: str) -> str | None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ...core import heads
 from ...core.counts import ALL, INPUT, OUTPUT, Counts
+from ...core.plain import Reply, Unusual
 from ...core.reading import (
     as_dict,
     maybe_dict,
@@ -15,6 +16,7 @@ from ...core.reading import (
     maybe_number,
     maybe_str,
     missing,
+    only,
     texts,
 )
 from ...core.turns import note_error_code, note_error_type
@@ -40,8 +42,9 @@ from ...model import (
     Usage,
 )
 from .._openai import ERROR_TYPES, ERRORS
-from .items import read_reply
+from .items import read_plain_reply_items, read_reply, write_plain_reply_items
 from .parts import ItemWriting, has_rest
+from .request import TIERS
 
 if TYPE_CHECKING:
     from .base import ResponsesBase
@@ -133,6 +136,7 @@ COUNTS = Counts(
     whole=True,
 )
 HEAD = texts("id", "model", "service_tier")
+PLAIN_RESPONSE = only(*TAKEN)
 ALL_TEXT = "output_text"
 WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 
@@ -185,6 +189,48 @@ def as_broken_off(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         block = replace(blocks[index], extras=replace(extras, fields=fields))
         return (*blocks[:index], block, *blocks[index + 1 :])
     return blocks
+
+
+def read_plain_reply(d: ResponsesBase, doc: Json) -> Reply | None:
+    if doc.__class__ is not dict or doc.get("status") != "completed" or not PLAIN_RESPONSE(doc):
+        return None
+    if doc.get("error") is not None or doc.get("incomplete_details") is not None:
+        return None
+    counted: Json = doc.get("usage")
+    usage, items = COUNTS.read_plain(counted), doc.get("output")
+    if usage is None or items.__class__ is not list:
+        return None
+    if read_ttls(counted.get("input_tokens_details")) is not None:
+        return None
+    said = read_plain_reply_items(items)
+    if said is None:
+        return None
+    reasoning, text, calls = said
+    return Reply(
+        doc.get("id"), doc.get("model"), doc.get("created_at"), reasoning, text, calls,
+        "tool-call" if calls else "end", usage, doc.get("service_tier"),
+    )  # fmt: skip
+
+
+def write_plain_reply(d: ResponsesBase, reply: Reply, log: Ledger) -> Json:
+    if reply.ended == "length":
+        raise Unusual
+    out = {
+        "id": reply.name,
+        "object": "response",
+        "created_at": int(log.now or 0) if reply.created is None else reply.created,
+        "model": reply.model,
+        "status": "completed",
+        "incomplete_details": None,
+        "error": None,
+        "output": write_plain_reply_items(d, reply, stem(reply.name), log),
+        "usage": COUNTS.write_plain(reply.usage),
+    }
+    if (tier := reply.tier) is not None:
+        if tier not in TIERS:
+            raise Unusual
+        out["service_tier"] = tier
+    return {**out, **LEAST_ECHO, "tools": []}
 
 
 def write_response(d: ResponsesBase, tree: Response, log: Ledger) -> Json:
