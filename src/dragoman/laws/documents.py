@@ -191,9 +191,9 @@ def as_bytes(document: Document) -> bytes | None:
         return None
     try:
         data = encode(document.body)
+        return data if decode(data) == document.body else None
     except (UnicodeError, OverflowError, MsgspecError):
         return None
-    return data if decode(data) == document.body else None
 
 
 def pointers(document: Document, target: str) -> None:
