@@ -255,15 +255,19 @@ class Anthropic(Talk):
         return self.send(stream, tools)
 
 
+def once(types: Any, url: str) -> Any:
+    """Google's client asks once, as the others do: it would wait seconds and ask again."""
+    retries = types.HttpRetryOptions(attempts=1)
+    return types.HttpOptions(base_url=url, timeout=30_000, retry_options=retries)
+
+
 class Gemini(Talk):
     def begin(self) -> None:
         from google import genai
         from google.genai import types
 
         self.types = types
-        self.sdk = genai.Client(
-            api_key="k", http_options=types.HttpOptions(base_url=self.url, timeout=30_000)
-        )
+        self.sdk = genai.Client(api_key="k", http_options=once(types, self.url))
 
     def user(self, text: str) -> Any:
         return {"role": "user", "parts": [{"text": text}]}
@@ -465,8 +469,7 @@ class Interactions(Talk):
         from google import genai
         from google.genai import types
 
-        options = types.HttpOptions(base_url=self.url, timeout=30_000)
-        self.sdk = genai.Client(api_key="k", http_options=options)
+        self.sdk = genai.Client(api_key="k", http_options=once(types, self.url))
         self.calls: list[Any] = []
 
     def user(self, text: str) -> Any:
@@ -568,7 +571,10 @@ class Cohere(Talk):
             {"type": "function", "function": {"name": name, "parameters": PARAMETERS}}
             for name in tools
         ]
-        asked = {"model": self.model, "messages": self.edit(self.history), "tools": listed}
+        asked: dict[str, Any] = {
+            "model": self.model, "messages": self.edit(self.history), "tools": listed,
+            "request_options": {"max_retries": 0},
+        }  # fmt: skip
         if stream:
             with closing(self.sdk.chat_stream(**asked)) as events:
                 message, stop = self.collect(events)

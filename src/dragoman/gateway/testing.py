@@ -22,7 +22,8 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from ..errors import MissingExtra
@@ -62,13 +63,15 @@ def running(application: Any) -> Iterator[str]:
     settings = uvicorn.Config(
         application, log_level="error", access_log=False, timeout_keep_alive=60
     )
-    server = uvicorn.Server(settings)
+    server = _prompt(uvicorn.Server)(settings)
     ready = threading.Event()
 
     async def serve() -> None:
+        server.loop = asyncio.get_running_loop()
+        server.told = asyncio.Event()
         task = asyncio.ensure_future(server.serve(sockets=[listener]))
         while not server.started and not task.done():
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.001)
         ready.set()
         await task
 
@@ -78,9 +81,39 @@ def running(application: Any) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        if thread.is_alive():
+            server.loop.call_soon_threadsafe(server.told.set)
         thread.join(20)
         listener.close()
+
+
+@cache
+def _prompt(server: Any) -> Any:
+    """uvicorn's server, but that it ends when it is told to and the last reply has gone out.
+
+    Its own looks each tenth of a second whether it is to end, and then waits for another.
+    """
+
+    class Prompt(server):  # type: ignore[misc]
+        loop: Any
+        told: asyncio.Event
+
+        async def main_loop(self) -> None:
+            while not self.told.is_set():
+                await self.on_tick(0)  # the date, which replies have in their headers
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.told.wait(), 0.5)
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            for each in self.servers:
+                each.close()
+            for connection in list(self.server_state.connections):
+                connection.shutdown()
+            while self.server_state.connections or self.server_state.tasks:
+                await asyncio.sleep(0.001)
+            await self.lifespan.shutdown()
+
+    return Prompt
 
 
 @contextmanager
