@@ -22,7 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 Path = tuple[Any, ...]
@@ -43,7 +43,10 @@ class Leaf(NamedTuple):
     @property
     def key(self) -> str:
         """The name under which it stands; the places in lists do not count."""
-        return next((str(step) for step in reversed(self.path) if not isinstance(step, int)), "")
+        for step in reversed(self.path):
+            if not isinstance(step, int):
+                return str(step)
+        return ""
 
     @property
     def pointer(self) -> str:
@@ -519,11 +522,17 @@ def pointer_of(path: Iterable[Any]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Iterator[Leaf]:
+def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> list[Leaf]:
     """The leaves of a value; of what is free JSON, also the keys."""
-    if value == FREEFORM:
-        return  # it says that the tool takes any text
+    found: list[Leaf] = []
+    _walk(value, path, free, kind, found)
+    return found
+
+
+def _walk(value: Any, path: Path, free: bool, kind: str, found: list[Leaf]) -> None:
     if isinstance(value, dict):
+        if value == FREEFORM:
+            return  # it says that the tool takes any text
         if value.get("type") == "message" and is_silence(value.get("content")):
             return
         if isinstance(value.get("type"), str):
@@ -540,15 +549,15 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             value = {**value, "document": {k: v for k, v in inner.items() if k != "id"}}
         for key, item in value.items():
             if free:
-                yield Leaf((*path, key, ""), key, True)
-            yield from walk(item, (*path, key), free or key in FREE, kind)
+                found.append(Leaf((*path, key, ""), key, True))
+            _walk(item, (*path, key), free or key in FREE, kind, found)
     elif isinstance(value, list):
         for index, item in enumerate(authored_once(numbered_once(value))):
-            yield from walk(item, (*path, index), free, kind)
+            _walk(item, (*path, index), free, kind, found)
     elif path and path[-1] in INSIDE and isinstance(value, str) and parsed(value) is not None:
-        yield from told_in(parsed(value), path)
+        found += told_in(parsed(value), path)
     elif value not in BLANK:
-        yield Leaf(path, value, free, kind)
+        found.append(Leaf(path, value, free, kind))
 
 
 def named_once(item: dict[str, Any]) -> dict[str, Any]:
@@ -763,6 +772,7 @@ def decoded(text: str) -> str | None:
         return None
 
 
+@lru_cache(4096)
 def plain(key: str) -> str:
     """A key without its spelling: ``max_tokens`` and ``maxTokens`` are one."""
     return re.sub("[_-]", "", key).lower()
