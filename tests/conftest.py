@@ -6,6 +6,7 @@ Which of them run is chosen here, for all; ``choosing`` says how.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator
 
 import pytest
@@ -13,7 +14,12 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 import choosing
+import places
 from dragoman import DragomanError, dialects
+
+# Each client that is made reads the certificates of all authorities, 20 ms for hundreds of clients
+# that ask this machine alone, without TLS. They get one, whose key was thrown away.
+os.environ["SSL_CERT_FILE"] = str(places.TESTS / "authority.pem")
 
 settings.register_profile("dragoman", derandomize=True, deadline=None, database=None)
 settings.load_profile("dragoman")
