@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ from mutants.judging import Judge, Map, Verdict, recorded
 from mutants.mutating import Module, function_code
 from mutants.pool import Pool, digest, reached
 from mutants.telling import Search, Teller, Told, smaller
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_again() -> Iterator[None]:
+    """A judge thaws all objects there are; no later test looks through them (``conftest.py``)."""
+    yield
+    gc.collect()
+    gc.freeze()
+
 
 SOURCE = '''
 """Prose is left alone."""
