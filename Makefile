@@ -9,6 +9,9 @@ JUDGES := requirements-judges.lock
 NODE := tests/node/node_modules/.ready
 WEB := web/node_modules/.ready
 
+# Without compiled files each worker, and each command that a test starts, would compile all anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-most redis chromium web web-check agents agents-resume lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures workbench-picture accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
@@ -50,7 +53,7 @@ demo: $(PRODUCT)  ## one conversation in every dialect, and what each could not 
 LAWS := tests/test_corpus.py tests/streams/test_streams.py tests/streams/test_every_stream.py tests/streams/test_awkward_streams.py
 
 test: $(READY)  ## the tests before a commit, two minutes without node; D=<dialect>: the laws of one dialect
-	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/dialects/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
+	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/dialects/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto --dist worksteal)
 
 redis:  ## install the Redis server that some tests start
 	@command -v redis-server >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }

@@ -20,15 +20,15 @@ from zlib import crc32
 from dragoman import dialects
 from dragoman.testing import Document
 
-ALL = 24
+ALL = 12
 """So many items of one function are kept, however many it has."""
 PART = 16
 """Of those beyond, one in so many."""
-LEAST = 2
+LEAST = 1
 """So many items are kept of each dialect, as a parameter or as the dialect of a document."""
-LESS = 6
+LESS = 8
 """A property is tried with one example in so many."""
-SCARCE = 40
+SCARCE = 16
 """So many items are kept of a function whose items take a while."""
 DEAR = frozenset(
     (
@@ -37,6 +37,10 @@ DEAR = frozenset(
         "test_session.py::test_an_agent_at_work",
         "test_streams.py::test_an_error_never_ends_up_inside_of_a_frame",
         "test_corpus.py::test_malformed_or_answer",
+        "test_corpus.py::test_the_way_home_after_edits",
+        "test_documents.py::test_documents",
+        "test_kept.py::test_every_law_holds_for_them",
+        "test_provider_upstreams.py::test_a_whole_response",
         "test_splicing.py::test_the_streams_of_the_corpus",
     )
 )
@@ -46,13 +50,15 @@ MOST = 150
 SHARE = 12
 MOST_COSTLY = 12
 """With ``--most``: so many items of a function whose items take long."""
+MOST_LEAST = 2
+"""With ``--most``: so many items of each dialect."""
 OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""
 GREAT = frozenset({"anthropic-messages", "gemini", "openai-chat", "openai-responses"})
 """The APIs that every document is tried with."""
 OTHERS = 8
 """With so many other dialects a document is tried; one of these APIs with three times as many."""
-FEW = 3
+FEW = 2
 """So many items are kept of a function whose items take long."""
 COSTLY = frozenset(
     (
@@ -92,6 +98,7 @@ COSTLY = frozenset(
         "test_splicing.py::test_streams_that_nobody_sent",
         "test_strangers.py::test_a_strange_key_comes_back_or_is_reported",
         "test_strangers.py::test_a_strange_key_of_an_event_passes_or_is_reported",
+        "test_strangers.py::test_options_at_other_places_come_back_or_are_reported",
     )
 )
 """Functions whose items take more than 0.1 s each and 3 s together, as measured."""
@@ -142,11 +149,12 @@ def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[i
     if len(found) == len(ids) or own(name) in COSTLY or (own(name) in DEAR and chosen["quick"]):
         return sorted(found)
     known = set(dialects.names())
+    least = MOST_LEAST if chosen["most"] else LEAST
     seen: Counter[tuple[str, str]] = Counter()
     for place in sorted(ranked(name, ids), key=lambda place: place not in found):
         roles = [(role, getattr(v, "dialect", v)) for role, v in values[place].items()]
         roles = [each for each in roles if isinstance(each[1], str) and each[1] in known]
-        if place in found or any(seen[each] < LEAST for each in roles):
+        if place in found or any(seen[each] < least for each in roles):
             found.add(place)
             seen.update(roles)
     return sorted(found)

@@ -11,7 +11,7 @@ import pytest
 
 import choosing
 import places
-from choosing import ALL, COSTLY, FEW, OF_A_DIALECT, PART, SLOW, kept, sampled, spread
+from choosing import ALL, COSTLY, DEAR, FEW, OF_A_DIALECT, PART, SLOW, kept, sampled, spread
 from dragoman import dialects
 from dragoman.testing import load_corpus
 
@@ -64,7 +64,7 @@ def test_the_laws_of_streams_look_at_every_target() -> None:
     assert {pairs[place][0].dialect for place in found} == {d.dialect for d, _ in pairs}
 
 
-@pytest.mark.parametrize("name", sorted(COSTLY | SLOW))
+@pytest.mark.parametrize("name", sorted(COSTLY | DEAR | SLOW))
 def test_what_is_named_exists(name: str) -> None:
     file, _, function = name.partition("::")
     tree = ast.parse(next(ROOT.rglob(file)).read_text("utf-8"))
