@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -389,11 +390,16 @@ def defined(tree: ast.Module) -> Iterator[str]:
 def test_names_that_nobody_else_uses_begin_with_an_underscore(name: str) -> None:
     paths = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     others = {path for path in paths if path != SOURCE / f"{name}.py"} - {Path(__file__)}
-    used = set(re.findall(r"\w+", " ".join(path.read_text("utf-8") for path in others)))
+    used = set[str]().union(*map(words_of, others))
     tree = ast.parse((SOURCE / f"{name}.py").read_text("utf-8"))
     signatures = set(re.findall(r"\w+", " ".join(map(ast.unparse, types_of(tree)))))
     alone = {n for n in defined(tree) if not n.startswith("_")} - used - signatures
     assert not alone
+
+
+@cache
+def words_of(path: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", path.read_text("utf-8")))
 
 
 def types_of(tree: ast.Module) -> Iterator[ast.expr]:
