@@ -18,7 +18,7 @@ import leaves
 import places
 import sdk
 import strangers
-from choosing import examples
+from choosing import chosen, examples
 from dragoman import dialects, testing
 from dragoman.core.walk import meaning, placed
 from dragoman.dialect import FACETS
@@ -246,7 +246,7 @@ import places
 from dragoman import DragomanError, convert, dialects
 from dragoman.testing import load_corpus
 
-for number, case in enumerate(load_corpus(places.CORPUS)):
+for number, case in enumerate(load_corpus(places.CORPUS)[:: int(sys.argv[1])]):
     for place, document in enumerate(case.documents):
         for target in ("native", dialects.names()[(number + place) % len(dialects.names())]):
             try:
@@ -260,7 +260,7 @@ for number, case in enumerate(load_corpus(places.CORPUS)):
     path = os.pathsep.join([str(places.TESTS), *sys.path])
     runs = [
         subprocess.run(
-            [sys.executable, "-c", program],
+            [sys.executable, "-c", program, "3" if chosen["quick"] else "1"],
             capture_output=True,
             check=True,
             env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
