@@ -216,7 +216,7 @@ def test_a_slow_client_slows_its_upstream_down() -> None:
         for _ in range(2000):
             message = {"type": "http.response.body", "body": piece, "more_body": True}
             try:
-                await asyncio.wait_for(send(message), 2)
+                await asyncio.wait_for(send(message), 0.5)
             except TimeoutError:
                 break
             sent += len(piece)
