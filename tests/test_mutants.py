@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kept
+from choosing import chosen
 from kept import Case
 from mutants import judging
 from mutants.__main__ import CORE, MEASURED, Row, core, equivalents, measured, name_of, row_of
@@ -122,7 +123,8 @@ def judged_by(check: Callable[[], object], path: str) -> tuple[Judge, Module]:
 
 def verdicts(judge: Judge, found: Module, named: bool) -> dict[int, Verdict]:
     """Of a few mutants, of functions or of tables."""
-    some = [n for n, mutant in enumerate(found.mutants) if bool(mutant.function) is named][:20]
+    many = 8 if chosen["quick"] else 20
+    some = [n for n, mutant in enumerate(found.mutants) if bool(mutant.function) is named][:many]
     given = {number: judge.verdict(found, number) for number in some}
     return {number: verdict for number, verdict in given.items() if verdict is not None}
 
