@@ -147,10 +147,18 @@ def is_free(facts: Facts) -> bool:
     return facts.system_prompt is not False and facts.tools is not False and not facts.signatures
 
 
-def named(call_id: str, name: str, w: Writing) -> None:
-    """The id and the name of a call must stay as they are."""
-    if not (w.ids.stays(call_id) and (name in w.names.staying or w.names.stays(name))):
-        raise Unusual
+def named(calls: list[Call], w: Writing) -> list[Call]:
+    """These calls, if their ids and names stay as they are; none has got another so far."""
+    ids, names = w.ids, w.names
+    staying, known, limit = ids.staying, names.staying, ids.rule[1]
+    for call_id, name, _ in calls:
+        if call_id.isidentifier() and call_id.isascii() and len(call_id) <= limit:
+            staying.add(call_id)  # as in ``Names.stays``
+        elif not ids.stays(call_id):
+            raise Unusual
+        if name not in known and not names.stays(name):
+            raise Unusual
+    return calls
 
 
 def text_of(given: Any) -> str:

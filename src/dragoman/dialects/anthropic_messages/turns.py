@@ -27,6 +27,8 @@ ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "s
 
 # The usual shapes
 PLAIN_MESSAGE = only("role", "content")
+ONCE = 0, ""
+"""Where a call of a plain turn stands: none is looked for there."""
 
 
 def read_history(
@@ -224,11 +226,10 @@ def write_plain(out: dict[str, Json], turns: list[Turn], w: Writing) -> None:
 def write_plain_calls(out: list[Json], calls: list[Call], w: Writing) -> None:
     """The calls of a plain turn; no id may stand twice in a conversation."""
     seen, log = w.called, w.log
-    for call_id, name, given in calls:
+    for call_id, name, given in named(calls, w):
         if call_id in seen:
             raise Unusual
-        seen[call_id] = 0, ""
-        named(call_id, name, w)
+        seen[call_id] = ONCE
         value = object_in(given, log)
         out.append({"type": "tool_use", "id": call_id, "name": name, "input": value})
 

@@ -204,8 +204,7 @@ def write_plain_reply(d: Gemini, reply: Reply, log: Ledger) -> Json:
         parts.append({"text": reply.text})
     if reply.calls:
         w = turns.writing(d, log, None, reply=True)
-        for call_id, name, given in reply.calls:
-            named(call_id, name, w)
+        for call_id, name, given in named(reply.calls, w):
             call = {"id": call_id, "name": name, "args": object_in(given, log)}
             parts.append({"functionCall": call})
     content = {"role": "model", "parts": parts}

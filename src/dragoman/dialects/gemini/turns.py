@@ -205,8 +205,7 @@ def write_plain(turns: list[Turn], w: Saying) -> tuple[Json | None, list[Json]]:
             out.append({"role": SPEAKERS[role], "parts": [{"text": text}]})
             continue
         parts: list[Json] = [] if text is None else [{"text": text}]
-        for call_id, name, given in beside:
-            named(call_id, name, w)
+        for call_id, name, given in named(beside, w):
             called[call_id] = name
             inner = {"id": call_id, "name": name, "args": object_in(given, w.log)}
             parts.append({"functionCall": inner})

@@ -421,23 +421,27 @@ def read_plain_calls(docs: Json) -> list[Call] | None:
         return None
     out: list[Call] = []
     for doc in docs:
-        function = doc.get("function") if doc.__class__ is dict else None
-        if function.__class__ is not dict or not (PLAIN_CALL(doc) and PLAIN_FUNCTION(function)):
+        try:  # what has keys is an object: of JSON, there is nothing else
+            call_id, kind, function = doc["id"], doc["type"], doc["function"]
+            name, given = function["name"], function["arguments"]
+        except (KeyError, TypeError):
             return None
-        call_id, name, given = doc.get("id"), function.get("name"), function.get("arguments")
+        if kind != "function" or not (PLAIN_CALL(doc) and PLAIN_FUNCTION(function)):
+            return None
         if not (call_id.__class__ is name.__class__ is given.__class__ is str):
             return None
-        if doc.get("type") != "function" or not given or given.isspace():
+        if not given or given.isspace():
             return None
         out.append((call_id, name, given))
     return out
 
 
-def write_plain_call(call: Call, w: Writing) -> Json:
-    call_id, name, given = call
-    named(call_id, name, w)
-    function = {"name": name, "arguments": text_of(given)}
-    return {"id": call_id, "type": "function", "function": function}
+def write_plain_calls(calls: list[Call], w: Writing) -> list[Json]:
+    out: list[Json] = []
+    for call_id, name, given in named(calls, w):
+        function = {"name": name, "arguments": text_of(given)}
+        out.append({"id": call_id, "type": "function", "function": function})
+    return out
 
 
 def read_arguments(doc: dict[str, Json], at: str) -> str:

@@ -106,13 +106,13 @@ def read_turns(docs: list[Json]) -> list[Turn] | None:
         if doc.__class__ is not dict:
             return None
         role, content = doc.get("role"), doc.get("content")
-        if content.__class__ is str and PLAIN_MESSAGE(doc):
-            add((role, content, None))
-        elif role == "tool" and content.__class__ is str and PLAIN_RESULT(doc):
+        if content is not None and content.__class__ is not str:
+            return None
+        if role == "tool" and PLAIN_RESULT(doc):
             add((role, content, doc.get("tool_call_id")))
+        elif PLAIN_MESSAGE(doc):
+            add((role, content, None))
         elif role == "assistant" and CALLING_MESSAGE(doc):
-            if content is not None and content.__class__ is not str:
-                return None
             if (calls := assistant.read_plain_calls(doc.get("tool_calls"))) is None:
                 return None
             add((role, content, calls))
@@ -130,7 +130,7 @@ def write_turns(turns: list[Turn], w: Writing) -> list[Json]:
         elif role == "tool":
             out.append({"role": "tool", "tool_call_id": beside, "content": text})
         else:
-            calls = [assistant.write_plain_call(call, w) for call in beside]
+            calls = assistant.write_plain_calls(beside, w)
             out.append({"role": role, "content": text, "tool_calls": calls})
     return out
 

@@ -163,7 +163,7 @@ def write_plain_reply(d: OpenAIChat, reply: Reply, log: Ledger) -> Json:
     message: dict[str, Json] = {"role": "assistant", "content": reply.text}
     if reply.calls:
         w = d.writing(log, None, reply=True)
-        calls = [assistant.write_plain_call(call, w) for call in reply.calls]
+        calls = assistant.write_plain_calls(reply.calls, w)
         for place, data in (reply.signed or {}).items():
             calls[place]["extra_content"] = {"google": {"thought_signature": data}}
         message["tool_calls"] = calls

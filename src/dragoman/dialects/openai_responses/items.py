@@ -296,8 +296,7 @@ def write_plain_reply_items(d: ResponsesBase, reply: Reply, stem: str, log: Ledg
         out.append(item)
     if reply.calls:
         w = d.writing(log, None, reply=True)
-        for number, (call_id, name, given) in enumerate(reply.calls, 1):
-            named(call_id, name, w)
+        for number, (call_id, name, given) in enumerate(named(reply.calls, w), 1):
             call = {"type": CALL, "call_id": call_id, "name": name, "arguments": text_of(given)}
             out.append({**call, "status": "completed", "id": f"fc_{stem}{number}"})
     return out
@@ -324,8 +323,7 @@ def write_plain_items(turns: list[Turn], w: ItemWriting) -> list[Json]:
         else:
             if text is not None:
                 out.append({"role": role, "content": text})
-            for call_id, name, given in beside:
-                named(call_id, name, w)
+            for call_id, name, given in named(beside, w):
                 call = {"type": CALL, "call_id": call_id, "name": name, "arguments": text_of(given)}
                 out.append(call)
     return out
