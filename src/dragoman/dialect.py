@@ -248,7 +248,11 @@ class Dialect:
             if tree.__class__ is Request and not same:
                 self.judge_model(tree, log)
                 if self.writes is not None:  # each pass goes on where it was
-                    tree = self.pair_up(tree, log) if self.pairs else tree
+                    self.writes.stages.read.ask(tree.messages)
+                    if is_usual(tree.messages, self, self.writes.usual):
+                        log.usual = tree.messages
+                    elif self.pairs:
+                        tree = self.pair_up(tree, log)
                 elif (turns := plain_texts(tree.messages, self)) is not None:
                     log.plain = log.usual = tree.messages
                     log.turns = turns

@@ -229,9 +229,7 @@ class Session:
             self._last_reader.reads.expect(parsed.history, parsed.known, parsed.grows)
         writes = self._writer.writes
         if writes is not None:
-            if not parsed.steady:
-                writes.forget()
-            writes.seeing.grows = parsed.grows
+            writes.expect(parsed.grows, parsed.steady)
         return value
 
     def _reader(self, doc: bytes, value: Json) -> Dialect:
@@ -257,7 +255,11 @@ class Session:
     def _print(self, document: Json, log: Ledger) -> bytes:
         count = self._parsed.count
         exact = self._exact or any(loss.what in MOVES for loss in log.losses)
-        data = self._printed.dump(document, self._known, count, exact)
+        printed, writes = self._printed, self._writer.writes
+        kept = len(printed.items) if writes is None else writes.kept
+        data = printed.dump(document, self._known, count, exact, kept)
+        if writes is not None:
+            writes.items, writes.kept = printed.items, len(printed.items)
         self._known, self._exact = count, False
         return data
 

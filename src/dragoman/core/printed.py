@@ -16,8 +16,8 @@ than what is known: ``born`` is how many messages there were when an item was fi
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import compress, count
-from operator import eq, is_, is_not
+from itertools import compress
+from operator import eq, is_not
 from typing import Any
 
 from ..model import Json
@@ -26,12 +26,14 @@ from .reading import encode
 MOVES = frozenset({"message.position", "content.order", "tool_result", "content.role"})
 """Codes of losses that tell of something that stands elsewhere than it stood."""
 EXACT = frozenset({str, int, type(None), bool})
+FEW = 4
+"""How long a list may be that is compared, such as the blocks of a system prompt."""
 
 
 class Printed:
     """The items of the history that was written last, and the bytes around and of them."""
 
-    __slots__ = ("around", "begin", "born", "data", "ends", "fields", "items", "key")
+    __slots__ = ("around", "begin", "born", "data", "ends", "fields", "items", "key", "values")
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -44,33 +46,52 @@ class Printed:
         self.ends: list[int] = []  # of each item, from there
         self.born: list[int] = []  # never falls from one item to the next
         self.fields: dict[str, tuple[Json, bytes]] = {}  # what stands beside the items, and
+        self.values: list[Json] = []  # its values, in the order of the document
         self.around = b"", b""  # the bytes before the items and after them
 
-    def dump(self, document: Json, known: int, count: int, exact: bool) -> bytes:
-        """The bytes of a document, of whose ``count`` messages the first ones were known."""
+    def dump(self, document: Json, known: int, count: int, exact: bool, kept: int) -> bytes:
+        """The bytes of a document, of whose ``count`` messages the first ones were known.
+
+        ``kept``: so many of the last items are as they were; the document may hold the very list.
+        """
         key = self.key
         items = document.get(key) if document.__class__ is dict else None
         if items.__class__ is not list or not items:
             self.forget()
             return encode(document)
-        kept = self._kept(items, 0 if exact else known)
+        kept = self._kept(items, 0 if exact else known, kept)
         head, tail = self._around(document)
-        new = list(map(encode, items[kept:]))
-        end = self.ends[kept - 1] if kept else 0
-        again = memoryview(self.data)[self.begin : self.begin + end]
-        del self.ends[kept:], self.born[kept:]
-        for piece in new:
-            end += len(piece) + bool(self.ends)  # the comma before it
-            self.ends.append(end)
-        comma = b"," if kept and new else b""
-        data = b"".join((head, again, comma, b",".join(new), tail))
+        ends, born = self.ends, self.born
+        del ends[kept:], born[kept:]
+        end = ends[-1] if kept else 0
+        pieces: list[bytes | memoryview] = [
+            head,
+            memoryview(self.data)[self.begin : self.begin + end],
+        ]
+        for item in items[kept:]:
+            piece = encode(item)
+            if ends:
+                pieces.append(b",")
+                end += 1
+            pieces.append(piece)
+            end += len(piece)
+            ends.append(end)
+            born.append(count)
+        pieces.append(tail)
+        data = b"".join(pieces)
         self.items, self.data, self.begin = items, data, len(head)
-        self.born += [count] * len(new)
         return data
 
     def _around(self, document: dict[str, Json]) -> tuple[bytes, bytes]:
         """What is written before the items, and after them; the same fields only once."""
-        last, fields, key = self.fields, dict[str, tuple[Json, bytes]](), self.key
+        last, key = self.fields, self.key
+        if [*document] == [*last]:
+            for name in compress(last, map(is_not, document.values(), self.values)):
+                if name != key and not alike(last[name][0], document[name]):
+                    break
+            else:
+                return self.around
+        fields = dict[str, tuple[Json, bytes]]()
         for name, value in document.items():
             known = last.get(name)
             if name == key:
@@ -78,36 +99,41 @@ class Printed:
             elif known is None or not (known[0] is value or alike(known[0], value)):
                 known = (value, encode(name) + b":" + encode(value))
             fields[name] = known
-        if len(fields) != len(last) or not all(map(is_, fields.values(), last.values())):
-            self.fields = fields
-            place = list(fields).index(str(key)) + 1
-            pieces = [piece for _, piece in fields.values()]
-            tail = b",".join((b"]", *pieces[place:])) + b"}"
-            self.around = b"{" + b",".join(pieces[:place]), tail
+        self.fields, self.values = fields, [value for value, _ in fields.values()]
+        place = list(fields).index(str(key)) + 1
+        pieces = [piece for _, piece in fields.values()]
+        tail = b",".join((b"]", *pieces[place:])) + b"}"
+        self.around = b"{" + b",".join(pieces[:place]), tail
         return self.around
 
-    def _kept(self, items: list[Json], known: int) -> int:
-        """How many items at the beginning have the bytes that they had."""
-        last = self.items
-        both = min(len(last), len(items))
-        kept = next(compress(count(), map(is_not, last, items)), both)
-        sure = min(bisect_right(self.born, known), len(items))
+    def _kept(self, items: list[Json], known: int, end: int) -> int:
+        """How many items at the beginning have the bytes that they had; ``end`` at most."""
+        last, end = self.items, min(end, len(items))
+        if items is last:
+            return end
+        kept = next(compress(range(end), map(is_not, last, items)), end)
+        sure = min(bisect_right(self.born, known), end)
         if kept < sure:
-            kept = sure if last[kept:sure] == items[kept:sure] else first(eq, last, items, kept)
-        return kept if kept < sure else first(same, last, items, kept)
+            kept = (
+                sure if last[kept:sure] == items[kept:sure] else first(eq, last, items, kept, end)
+            )
+        return kept if kept < sure else first(same, last, items, kept, end)
 
 
-def first(test: Any, one: list[Json], two: list[Json], start: int) -> int:
-    """The place from which on two lists differ."""
-    for place in range(start, min(len(one), len(two))):
+def first(test: Any, one: list[Json], two: list[Json], start: int, end: int) -> int:
+    """The place from which on two lists differ, up to another one."""
+    for place in range(start, end):
         if not test(one[place], two[place]):
             return place
-    return min(len(one), len(two))
+    return end
 
 
 def alike(one: Any, two: Any) -> bool:
-    """Whether two fields are objects with the very same parts, such as the same list of tools."""
-    return one.__class__ is two.__class__ is dict and same(one, two)
+    """Whether two fields have the very same parts, such as the same list of tools."""
+    kind = one.__class__
+    if kind is not two.__class__ or not (kind is dict or (kind is list and len(one) <= FEW)):
+        return False
+    return same(one, two)
 
 
 def same(one: Any, two: Any) -> bool:

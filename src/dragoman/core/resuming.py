@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from itertools import compress, count
+from operator import is_not
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from ..ledger import Ledger, Loss
 from ..model import Json, Message, Tool
@@ -35,12 +36,11 @@ if TYPE_CHECKING:
     from .writing import Names, Writing
 
 D = TypeVar("D", bound="Dialect")
+T = TypeVar("T")
 W = TypeVar("W", bound="Writing")
 
 PLACES = 3
 """How many calm places are kept: a client may still change its last messages, such as marks."""
-LEAD = 4
-"""So many messages may stand beside the list, such as the system prompt: read anew each time."""
 MODEL = ("assistant", "model")
 OTHERS = ("user", "tool")
 CALLS = ("function_call", "custom_tool_call", "reasoning")
@@ -74,13 +74,13 @@ def calm(items: Sequence[Any], turn: Callable[[Any], bool], other: Callable[[Any
 class Reads:
     """What a reader has read, up to some calm places."""
 
-    __slots__ = ("grows", "history", "listed", "messages", "notes", "stop", "tools")
+    __slots__ = ("beside", "grows", "history", "messages", "notes", "stop")
 
     def __init__(self) -> None:
         self.grows = True  # all that there was in the last turn is the same in this one
         self.stop = -1  # where to make a note
-        self.listed: Json = None  # the tools as they stood there, and as they were read
-        self.tools: tuple[Tool, ...] = ()
+        # What stood beside the messages, and as what it was read, by reader and place.
+        self.beside: dict[Any, tuple[Json, Any]] = {}
         self.history: list[Json] | None = None  # the list that is to be read
         self.messages: list[Message] = []  # all that was read in the last turn
         self.notes: list[tuple[int, int, Any]] = []  # place, how many messages, the reader's state
@@ -126,157 +126,189 @@ class Reads:
 NOTHING_READ = Reads()
 
 
-def read_once(
-    read: Callable[[D, Json, str], tuple[Tool, ...]],
-) -> Callable[[D, Json, str], tuple[Tool, ...]]:
-    """A reader of tools; in a session, the same tools are read once."""
+def read_once(read: Callable[[D, Json, str], T]) -> Callable[[D, Json, str], T]:
+    """A reader of what stands beside the messages; in a session, the same is read once.
 
-    def read_again(d: D, docs: Json, at: str) -> tuple[Tool, ...]:
+    What was read before is the very same object then, which others go by.
+    """
+
+    def read_again(d: D, doc: Json, at: str) -> T:
         reads = d.reads
-        if reads is NOTHING_READ or not docs:
-            return read(d, docs, at)
-        if docs is not reads.listed:
-            found = read(d, docs, at)
-            reads.listed, reads.tools = docs, found
-        return reads.tools
+        if reads is NOTHING_READ or not doc:
+            return read(d, doc, at)
+        known = reads.beside.get((read, at))
+        if known is None or known[0] is not doc:
+            known = reads.beside[read, at] = doc, read(d, doc, at)
+        found: T = known[1]
+        return found
 
     return read_again
+
+
+class Mark:
+    """A calm place, and what passes noted there, by their names."""
+
+    __slots__ = ("noted", "place")
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.noted: dict[str, Any] = {}
+
+
+class Seeing:
+    """How far messages are those of the last turn; all passes over them ask the same."""
+
+    __slots__ = ("asked", "grows", "marks", "next", "odd", "stop", "sure", "usable")
+
+    def __init__(self) -> None:
+        self.grows = True  # all that there was in the last turn is the same in this one
+        self.asked: Sequence[Message] = ()  # the messages that are spoken of
+        self.sure = 0  # how many of them are those of the last turn
+        self.odd: int | None = None  # the message because of which they are not as usual
+        self.stop = -1  # the place to note: the end, or the last calm place before it
+        self.next = Mark(-1)  # what is noted of it
+        self.marks: list[Mark] = []  # of earlier turns, the last one first
+        self.usable: list[Mark] = []  # those at which a turn of the model follows
+
+    def ask(self, messages: Sequence[Message]) -> None:
+        """Of which messages is spoken from now on."""
+        last, marks, end = self.asked, self.marks, len(messages)
+        sure = self.sure = agreeing(last, messages)
+        self.asked = messages
+        made = self.next
+        if made.noted:
+            if not marks or made.place > marks[0].place:
+                marks = [made, *marks[: PLACES - 1]]
+            elif made not in marks:
+                marks = sorted([made, *marks], key=lambda mark: -mark.place)[:PLACES]
+        if marks and marks[0].place > sure:
+            marks = [mark for mark in marks if mark.place <= sure]
+        self.marks = marks
+        if marks and (place := marks[0].place) < end and messages[place].role == "assistant":
+            self.usable = marks  # as usual
+        else:
+            self.usable = [mark for mark in marks if is_calm(messages, mark.place)]
+        if self.odd is not None and self.odd >= sure:
+            self.odd = None
+        ends = self.grows and messages and messages[-1].role in OTHERS
+        stop = self.stop = end if ends else calm_place(messages)
+        self.next = Mark(stop)
+        if marks and stop <= marks[0].place:  # what is noted now is added to what was noted of it
+            self.next = next((mark for mark in marks if mark.place == stop), self.next)
+
+
+class Stages:
+    """The messages that were read, and what these became: other ones, if they were lowered."""
+
+    __slots__ = ("read", "written")
+
+    def __init__(self) -> None:
+        self.read = Seeing()
+        self.written = Seeing()
+
+    def of(self, messages: Sequence[Message]) -> Seeing:
+        """How far messages are those of the last turn."""
+        seeing = self.read
+        if messages is not seeing.asked:
+            seeing = self.written
+            if messages is not seeing.asked:
+                seeing.ask(messages)
+        return seeing
+
+
+class Scan:
+    """A pass that only looks at messages: it has nothing in hand, and notes how far it came."""
+
+    __slots__ = ("name", "stages")
+
+    def __init__(self, name: str, stages: Stages) -> None:
+        self.name, self.stages = name, stages
+
+    def begin(self, messages: Sequence[Message]) -> tuple[int, int]:
+        """Where to begin, and where to make a note."""
+        seeing, name = self.stages.of(messages), self.name
+        stop = seeing.stop
+        for mark in seeing.usable:
+            if name in mark.noted:
+                place = mark.place
+                return place, stop if stop > place else -1
+        return 0, stop
+
+    def note(self, messages: Sequence[Message]) -> None:
+        """The place has been reached, and nothing waits there."""
+        self.stages.of(messages).next.noted[self.name] = None
 
 
 class Note(NamedTuple):
     """What a pass had at a calm place."""
 
-    seen: tuple[Message, ...]
+    place: int
     first: Any
     state: Any
     losses: list[Loss]
     names: dict[str, tuple[str | None, str]]
 
 
-class Seeing:
-    """Whether messages begin with those that were seen; several passes ask the same."""
-
-    __slots__ = ("asked", "grows", "place", "replies", "scratch", "seen")
-
-    def __init__(self) -> None:
-        self.scratch = Ledger()  # for what is only tried
-        self.grows = True  # all that there was in the last turn is the same in this one
-        self.ask(())
-
-    def ask(self, messages: Sequence[Message]) -> None:
-        """Of which messages is spoken from now on."""
-        self.asked = messages
-        self.place: int | None = None  # the one to note
-        self.seen: tuple[Message, ...] | None = None  # the messages up to there
-        self.replies: list[tuple[tuple[Message, ...], bool]] = []
-
-    def begins(self, messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
-        if messages is not self.asked:
-            self.ask(messages)
-        for known, reply in self.replies:
-            if known is seen:
-                return reply
-        reply = begins(messages, seen)
-        self.replies.append((seen, reply))
-        return reply
-
-    def stop(self, messages: Sequence[Message]) -> int:
-        """The place to note: the end, or the last calm place before it."""
-        if messages is not self.asked:
-            self.ask(messages)
-        place = self.place
-        if place is None:
-            end = self.grows and messages and messages[-1].role in OTHERS
-            place = self.place = len(messages) if end else calm_place(messages)
-        return place
-
-    def cut(self, messages: Sequence[Message], place: int) -> tuple[Message, ...]:
-        """The messages up to a place, the same object for all who note that place."""
-        if messages is not self.asked:
-            self.ask(messages)
-        seen = self.seen
-        if seen is None or len(seen) != place:
-            # The very same, if it is all of a tuple.
-            seen = self.seen = tuple(messages[:place])
-        return seen
-
-
 class Pass:
     """One pass over the messages, and what it noted."""
 
-    __slots__ = ("begun", "first", "notes", "seeing")
+    __slots__ = ("begun", "first", "name", "seeing", "stages")
 
-    def __init__(self, seeing: Seeing) -> None:
-        self.seeing = seeing
-        self.notes: list[Note] = []
+    def __init__(self, name: str, stages: Stages) -> None:
+        self.name, self.stages = name, stages
+        self.seeing = stages.read
         self.first: Any = None  # what else the pass depends on
         self.begun = 0  # how many losses there were
 
     def found(self, messages: Sequence[Message], first: Any) -> Note | None:
         """Where the pass may begin."""
-        note: Note
-        for note in reversed(self.notes):
-            if note.first == first and self.seeing.begins(messages, note.seen):
+        seeing, name = self.stages.of(messages), self.name
+        self.seeing = seeing
+        for mark in seeing.usable:
+            note: Note | None = mark.noted.get(name)
+            if note is not None and note.first == first:
                 return note
         return None
 
     def begin(self, note: Note | None, first: Any, log: Ledger) -> None:
-        """The pass begins at a note; the losses before that are in the ledger then."""
+        """The pass begins at a note; the losses before that are in the ledger then.
+
+        Lists and names that it noted are cut to what they were there, so what was noted of places
+        after that is void.
+        """
         self.first, self.begun = first, len(log.losses)
-        if note is not None:
-            log.losses += note.losses
+        if note is None:
+            return
+        log.entries += note.losses
+        if note.names:
             log.tool_names |= note.names
+        for mark in self.seeing.marks:
+            if mark.place <= note.place:
+                break
+            mark.noted.pop(self.name, None)
 
     def known(self, messages: Sequence[Message]) -> int:
         """How many messages were noted, whatever else the pass depends on."""
-        for note in reversed(self.notes):
-            if self.seeing.begins(messages, note.seen):
-                return len(note.seen)
+        for mark in self.stages.of(messages).usable:
+            if self.name in mark.noted:
+                return mark.place
         return 0
 
-    def note(self, place: int, messages: Sequence[Message], state: Any, log: Ledger) -> None:
-        losses, names = log.losses[self.begun :], dict(log.tool_names)
-        seen = self.seeing.cut(messages, place)
-        note = Note(seen, self.first, state, losses, names)
-        self.notes = [*self.notes[1 - PLACES :], note]
+    def note(self, state: Any, log: Ledger) -> None:
+        """The place has been reached, and nothing waits there."""
+        losses, names, made = log.losses[self.begun :], dict(log.tool_names), self.seeing.next
+        made.noted[self.name] = Note(made.place, self.first, state, losses, names)
 
 
-class Scan:
-    """A pass that only looks at messages: it has nothing in hand, and notes how far it came."""
-
-    __slots__ = ("notes", "seeing")
-
-    def __init__(self, seeing: Seeing) -> None:
-        self.seeing = seeing
-        self.notes: list[tuple[Message, ...]] = []
-
-    def begin(self, messages: Sequence[Message]) -> tuple[int, int]:
-        """Where to begin, and where to make a note."""
-        stop = self.seeing.stop(messages)
-        for seen in reversed(self.notes):
-            if self.seeing.begins(messages, seen):
-                return len(seen), stop if stop > len(seen) else -1
-        return 0, stop
-
-    def note(self, place: int, messages: Sequence[Message]) -> None:
-        self.notes = [*self.notes[1 - PLACES :], self.seeing.cut(messages, place)]
+def is_calm(messages: Sequence[Message], place: int) -> bool:
+    """Whether a turn of the model stands at a place that was noted."""
+    return place < len(messages) and messages[place].role == "assistant"
 
 
-def begins(messages: Sequence[Message], seen: tuple[Message, ...]) -> bool:
-    """Whether messages begin with those that were seen, and go on with a turn of the model."""
-    place = len(seen)
-    if place >= len(messages) or messages[place].role != "assistant":
-        return False
-    if all(map(is_, seen, messages)):
-        return True
-    lead = 0
-    while lead < place and seen[lead] is not messages[lead]:
-        lead += 1
-        if lead > LEAD:
-            return False
-    if lead and seen[:lead] != tuple(messages[:lead]):
-        return False
-    return all(map(is_, seen[lead:], messages[lead:]))
+def agreeing(last: Sequence[Message], messages: Sequence[Message]) -> int:
+    """How many messages at the beginning are the very same."""
+    both = min(len(last), len(messages))
+    return next(compress(count(), map(is_not, last, messages)), both)
 
 
 def calm_place(messages: Sequence[Message]) -> int:
@@ -291,20 +323,36 @@ class Writes:
     """What the passes on the way to a target have done, up to some calm places."""
 
     __slots__ = (
-        "fit", "fitting", "lowered", "named", "paired", "seeing", "signed", "tools", "written",
+        "fit", "fitting", "items", "kept", "lowered", "named", "paired", "scratch",
+        "signed", "stages", "tools", "usual", "written",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.scratch = Ledger()  # for what is only tried
+        self.items: list[Json] = []  # what was printed last; a writer may go on with the very list
+        self.kept = 0  # so many of these are still as they were printed
         self.forget()
 
     def forget(self) -> None:
-        self.seeing = seeing = Seeing()
-        self.paired, self.fitting, self.signed = Scan(seeing), Scan(seeing), Scan(seeing)
-        self.lowered, self.written = Pass(seeing), Pass(seeing)
+        self.stages = stages = Stages()
+        self.usual, self.paired = Scan("usual", stages), Scan("paired", stages)
+        self.fitting, self.signed = Scan("fitting", stages), Scan("signed", stages)
+        self.lowered, self.written = Pass("lowered", stages), Pass("written", stages)
         self.tools: Listed | None = None
         self.fit: tuple[Tool, ...] | None = None  # the tools in which there is nothing to lower
         # Tools, the names of those that are not hosted, and the names of the freeform ones.
         self.named: tuple[Sequence[Tool], set[str], set[str]] | None = None
+
+    def expect(self, grows: bool, steady: bool) -> None:
+        """A request in which all of the last one is the same, or all that is no message."""
+        if not steady:
+            self.forget()
+        self.stages.read.grows = self.stages.written.grows = grows
+
+    def cut(self, items: list[Json], size: int) -> None:
+        """A writer goes on after so many items."""
+        if items is self.items and size < self.kept:
+            self.kept = size
 
 
 class Listed(NamedTuple):
@@ -313,7 +361,8 @@ class Listed(NamedTuple):
     tools: tuple[Tool, ...]
     first: Any
     out: list[Json]
-    kept: Names
+    known: Names
+    size: Size
     losses: list[Loss]
     names: dict[str, tuple[str | None, str]]
 
@@ -328,26 +377,33 @@ def write_once(
         if writes is None or w.same or w.reply:
             return write(d, tools, w)
         # Of what a writer knows, tools depend on names and change names, and nothing else.
-        first, noted = (values(w.names), w.custom, w.model), writes.tools
+        first = values(w.names) if "names" in w.__dict__ else None, w.custom, w.model
+        noted = writes.tools
         if noted is not None and noted.tools is tools and noted.first == first:
-            w.names = copied(noted.kept)
-            log.losses += noted.losses
-            log.tool_names |= noted.names
+            w.names = rewound(noted.known, noted.size)
+            log.entries += noted.losses
+            if noted.names:
+                log.tool_names |= noted.names
             return noted.out
         begun = len(log.losses)
         out = write(d, tools, w)
         if not w.marks:  # which may have to go again
             losses, names = log.losses[begun:], dict(log.tool_names)
-            writes.tools = Listed(tools, first, out, copied(w.names), losses, names)
+            writes.tools = Listed(tools, first, out, w.names, size_of(w.names), losses, names)
         return out
 
     return write_again
 
 
 class Going:
-    """The pass of a writer: where it begins, and where it makes a note."""
+    """The pass of a writer: where it begins, and where it makes a note.
 
-    __slots__ = ("messages", "note_at", "passed")
+    What a writer has is noted by its size: lists and names only grow, and a writer that goes on
+    from a note cuts them to what they were there. So there is one of each, and no copies; notes of
+    places after that are void then.
+    """
+
+    __slots__ = ("messages", "named", "note_at", "writes")
 
     def __init__(
         self,
@@ -357,41 +413,47 @@ class Going:
         arrange: Callable[[Sequence[Message], Ledger], Sequence[Message]],
     ) -> None:
         # A list may be another one the next time somebody looks: only tuples are remembered.
-        apt = messages.__class__ is tuple and not (w.same or w.reply)
-        self.passed = None if writes is None or not apt else writes.written
+        apt = writes is not None and messages.__class__ is tuple and not (w.same or w.reply)
+        self.writes = writes if apt else None
         self.messages = messages
         self.note_at = -1
+        self.named = NO_SIZE  # the names that there were before the first message
         if w.same:
             return
-        if self.passed is None:
+        if writes is None or not apt:
             if messages is not w.log.usual:
                 self.messages = arrange(messages, w.log)
             return
-        known = self.passed.known(messages)
-        rest = messages[known:]
-        if not known or arrange(rest, self.passed.seeing.scratch) is not rest:
-            self.passed.seeing.scratch.losses.clear()
-            self.messages = arrange(messages, w.log)
+        if messages is not w.log.usual:
+            known = writes.written.known(messages)
+            rest = messages[known:]
+            if not known or arrange(rest, writes.scratch) is not rest:
+                writes.scratch.losses.clear()
+                self.messages = arrange(messages, w.log)
         if self.messages is messages:
-            self.note_at = self.passed.seeing.stop(messages)
+            self.note_at = writes.stages.of(messages).stop
 
     def take(self, w: Writing, skipped: int, *fresh: Any) -> tuple[int, Any]:
         """With which message the loop begins, and with what; ``skipped`` are written elsewhere."""
+        writes = self.writes
         self.note_at -= skipped
-        if self.passed is None or self.note_at < 0:
+        if writes is None or self.note_at < 0:
             self.note_at = -1
             return 0, fresh
-        first = facts_of(w)
-        note = self.passed.found(self.messages, first)
-        self.passed.begin(note, first, w.log)
-        if note is None or len(note.seen) < skipped:
+        passed, names = writes.written, w.__dict__.get("names")
+        if names is not None:
+            self.named = size_of(names)
+        first = facts_of(w, writes.tools)
+        note = passed.found(self.messages, first)
+        passed.begin(note, first, w.log)
+        if note is None:
             return 0, fresh
-        start = len(note.seen) - skipped
         state, kept = note.state
         restore(w, kept)
+        start = note.place - skipped
         if start >= self.note_at:
             self.note_at = -1
-        return start, tuple(map(apart, state))
+        return start, [again(part, writes) for part in state]
 
     def end(self, w: Writing, skipped: int, *state: Any) -> None:
         """All messages are written; the next turn may begin here."""
@@ -400,47 +462,132 @@ class Going:
 
     def note(self, w: Writing, skipped: int, *state: Any) -> None:
         """What the writer has now, if nothing waits."""
-        assert self.passed is not None
-        if w.marks or w.waiting is not None:
+        writes = self.writes
+        assert writes is not None
+        if w.waiting is not None or w.__dict__.get("marks"):
             return
-        kept = tuple(map(apart, state)), saved(w)
-        self.passed.note(self.note_at + skipped, self.messages, kept, w.log)
+        kept = list(map(apart, state)), saved(w, self.named)
+        writes.written.note(kept, w.log)
+
+
+Size: TypeAlias = tuple[int, int, int]
+NO_SIZE: Size = (0, 0, 0)
 
 
 def apart(part: Any) -> Any:
-    """A piece of state of its own; the last item of a list may still be added to."""
+    """A piece of state, with its size; the last item of a list may still be added to."""
     if part.__class__ is dict:
         return dict(part)
     if part.__class__ is not list:
         return part
-    if not part or part[-1].__class__ is not dict:
-        return part[:]
-    last = {key: value[:] if value.__class__ is list else value for key, value in part[-1].items()}
-    return [*part[:-1], last]
+    last = part[-1] if part else None
+    return part, len(part), copied_item(last) if last.__class__ is dict else None
 
 
-def facts_of(w: Writing) -> Any:
+def again(part: Any, writes: Writes) -> Any:
+    """A piece of state as it was, for a writer that goes on with it."""
+    if part.__class__ is dict:
+        return dict(part)
+    if part.__class__ is not tuple:
+        return part
+    items, size, last = part
+    del items[size:]
+    if last is not None and items[-1] != last:
+        size -= 1
+        items[size] = copied_item(last)
+    writes.cut(items, size)
+    return items
+
+
+def copied_item(item: dict[str, Json]) -> dict[str, Json]:
+    return {key: value[:] if value.__class__ is list else value for key, value in item.items()}
+
+
+def facts_of(w: Writing, tools: Listed | None) -> Any:
     """What a writer knows before the first message, as values."""
-    known = values(w.ids), values(w.names), set(w.called)
-    return known, w.unnamed, w.signed, w.custom, w.model
+    has = w.__dict__
+    known: Any = has.get("names")
+    if known is not None and (
+        tools is None or known is not tools.known or size_of(known) != tools.size
+    ):
+        known = values(known)
+    before = None
+    if "ids" in has or "called" in has:
+        before = values(w.ids), set(w.called)
+    return known, before, w.unnamed, w.signed, w.custom, w.model
 
 
 def values(names: Names) -> Any:
     return set(names.staying), dict(names.given), set(names.made)
 
 
-def saved(w: Writing) -> Any:
-    names = copied(w.ids), copied(w.names), w.unnamed
-    counts = tuple(dict(getattr(w, name)) for name in w.counters)
-    return names, (dict(w.called), w.results, queues(w.again), dict(w.times)), counts
+def size_of(names: Names) -> Size:
+    return len(names.staying), len(names.given), len(names.made)
 
 
-def restore(w: Writing, kept: Any) -> None:
-    (ids, names, w.unnamed), (called, w.results, again, times), counts = kept
-    w.ids, w.names = copied(ids), copied(names)
-    w.called, w.again, w.times = dict(called), queues(again), dict(times)
-    for name, value in zip(w.counters, counts, strict=True):
-        setattr(w, name, dict(value))
+def rewound(names: Names, size: Size) -> Names:
+    """Names as they were when there were so many."""
+    if size_of(names) != size:
+        cut(names.staying, size[0])
+        cut(names.given, size[1])
+        cut(names.made, size[2])
+    return names
+
+
+def cut(known: dict[str, Any], size: int) -> None:
+    """Forget what came last."""
+    while len(known) > size:
+        known.popitem()
+
+
+class Kept(NamedTuple):
+    """What a writer knows; of what only grows, with its size."""
+
+    ids: Names | None
+    ids_size: Size
+    names: Names | None
+    """those that the messages brought; None: there were the same before"""
+    called: dict[str, tuple[int, str]] | None
+    called_size: int
+    unnamed: int
+    results: int
+    again: tuple[dict[str, deque[str]], dict[str, int]] | None
+    counts: list[dict[str, Any]] | None
+
+
+def saved(w: Writing, named: Size) -> Kept:
+    """What a writer knows; ``named``: how many names there were before the first message."""
+    has = w.__dict__
+    ids, names, called = has.get("ids"), has.get("names"), has.get("called")
+    return Kept(
+        ids,
+        NO_SIZE if ids is None else size_of(ids),
+        None if names is None or size_of(names) == named else copied(names),
+        called,
+        0 if called is None else len(called),
+        w.unnamed,
+        w.results,
+        (queues(w.again), dict(w.times)) if has.get("again") or has.get("times") else None,
+        [dict(getattr(w, name)) for name in w.counters] if w.counters else None,
+    )
+
+
+def restore(w: Writing, kept: Kept) -> None:
+    ids, ids_size, names, called, called_size, w.unnamed, w.results, again, counts = kept
+    if ids is not None:
+        w.ids = rewound(ids, ids_size)
+    if names is not None:
+        w.names = copied(names)
+    if called is not None:
+        if len(called) > called_size:
+            cut(called, called_size)
+        w.called = called
+    if again is not None:
+        waiting, times = again
+        w.again, w.times = queues(waiting), dict(times)
+    if counts is not None:
+        for name, value in zip(w.counters, counts, strict=True):
+            setattr(w, name, dict(value))
 
 
 def queues(waiting: dict[str, deque[str]]) -> dict[str, deque[str]]:
@@ -449,5 +596,5 @@ def queues(waiting: dict[str, deque[str]]) -> dict[str, deque[str]]:
 
 def copied(names: Names) -> Names:
     return type(names)(
-        names.rule, names.what, set(names.staying), dict(names.given), set(names.made)
+        names.rule, names.what, dict(names.staying), dict(names.given), dict(names.made)
     )

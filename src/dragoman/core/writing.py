@@ -57,9 +57,9 @@ class Names(Struct, eq=False):
 
     rule: Rule
     what: str
-    staying: set[str] = set()
+    staying: dict[str, None] = {}  # in this order: a session cuts them to what they were
     given: dict[str, str] = {}
-    made: set[str] = set()  # those that were made up, also for what had none
+    made: dict[str, None] = {}  # those that were made up, also for what had none
 
     @property
     def limit(self) -> int:
@@ -80,7 +80,7 @@ class Names(Struct, eq=False):
                 return False
         if name in self.made or name in self.given:
             return False
-        staying.add(name)
+        staying[name] = None
         return True
 
     def fits(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class Names(Struct, eq=False):
         given = self.given.get(name)
         if given is None:
             given = self.given[name] = self.rename(name)
-            self.made.add(given)
+            self.made[given] = None
         if self.what == "tool.name":
             log.tool_names[given] = log.tool_names.get(name, (None, name))
         target = log.target or "the target"
@@ -200,7 +200,7 @@ class Writing:
             self.unnamed += 1
             made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
             if self.log.ids or not (ids.knows(made) or made in self.log.taken):
-                ids.made.add(made)
+                ids.made[made] = None
                 return made
 
     def made(self, call_id: str) -> str:

@@ -144,13 +144,13 @@ def are_signed(messages: Sequence[Message], scan: Scan | None = None) -> bool:
     start, stop = (0, -1) if scan is None else scan.begin(messages)
     for index, message in enumerate(messages[start:] if start else messages, start):
         if index == stop and scan is not None:
-            scan.note(index, messages)
+            scan.note(messages)
         if message.role == "assistant":
             for block in message.content:
                 if block.__class__ is Reasoning and is_signed(block):
                     return True
     if stop == len(messages) and scan is not None:
-        scan.note(stop, messages)
+        scan.note(messages)
     return False
 
 

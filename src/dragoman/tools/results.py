@@ -56,7 +56,7 @@ def fits(messages: Sequence[Message], scan: Scan | None = None) -> bool:
     for index, message in enumerate(messages[start:] if start else messages, start):
         role = message.role
         if index == stop and scan is not None and not waiting:
-            scan.note(index, messages)
+            scan.note(messages)
         if role == "assistant":
             for block in message.content:
                 if block.__class__ is ToolCall:
@@ -71,7 +71,7 @@ def fits(messages: Sequence[Message], scan: Scan | None = None) -> bool:
         elif waiting:
             return False
     if stop == len(messages) and scan is not None and not waiting:
-        scan.note(stop, messages)
+        scan.note(messages)
     return not waiting
 
 

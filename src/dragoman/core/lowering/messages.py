@@ -54,7 +54,7 @@ def unfit(
     start, stop = (0, -1) if scan is None else scan.begin(messages)
     found = first_unfit(messages, plan_of(can, place), start)
     if scan is not None and stop > 0 and (found is None or found >= stop):
-        scan.note(stop, messages)
+        scan.note(messages)
     return found
 
 
@@ -86,7 +86,7 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[Turn] | None:
     return out or None
 
 
-def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
+def is_usual(messages: Sequence[Message], to: Dialect, scan: Scan | None = None) -> bool:
     """Whether a conversation is as agents send it, and as everybody who has tools takes it.
 
     Texts, calls of functions and their results, with nothing to them; the user and the model by
@@ -95,41 +95,55 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
     """
     if not plan_of(to.can, "history").usual:
         return False
+    if scan is None:
+        return first_unusual(messages, to) is None
+    seeing = scan.stages.of(messages)
+    if seeing.odd is not None:
+        return False
+    start, stop = scan.begin(messages)
+    odd = seeing.odd = first_unusual(messages, to, start)
+    if stop > 0 and (odd is None or odd > stop):
+        scan.note(messages)
+    return odd is None
+
+
+def first_unusual(messages: Sequence[Message], to: Dialect, start: int = 0) -> int | None:
+    """The first message that is not as usual, from the beginning or a calm place on."""
     waiting: list[str | None] = []  # the calls without a result so far, the last one first
-    expected: tuple[str, ...] = FIRST
-    for message in messages:
+    expected: tuple[str, ...] = MODEL if start else FIRST
+    for index, message in enumerate(messages[start:] if start else messages, start):
         role, content = message.role, message.content
         if role not in expected or message.name is not None or not content:
-            return False
+            return index
         if role == "tool":
             result = content[0]
             if result.__class__ is not ToolResult or len(content) != 1:
-                return False
+                return index
             if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
-                return False
+                return index
             if result.name is not None or result.namespace is not None or result.cache is not None:
-                return False
+                return index
             if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
-                return False
+                return index
             words = text.text
             if not words or words.isspace() or words.startswith(MARK):
-                return False
+                return index
             if text.cache is not None or text.citations:
-                return False
+                return index
             expected = RESULTS if waiting else MODEL
             continue
         for block in content:
             if block.__class__ is Text:
                 words = block.text
                 if not words or words.isspace() or waiting:
-                    return False
+                    return index
                 if block.cache is not None or block.citations:
-                    return False
+                    return index
                 continue
             if block.__class__ is not ToolCall or block.id is None or block.kind != "function":
-                return False
+                return index
             if block.namespace is not None or block.item_id is not None or block.cache is not None:
-                return False
+                return index
             waiting.append(block.id)
         if not waiting:
             expected = NEXT[role]
@@ -137,8 +151,8 @@ def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
             waiting.reverse()
             expected = RESULTS
         else:
-            return False
-    return not waiting
+            return index
+    return len(messages) if waiting else None
 
 
 def first_unfit(messages: Sequence[Message], plan: Plan, start: int = 0) -> int | None:
@@ -338,12 +352,16 @@ class Messages:
             return [], 0, -1
         first = self.model, frozenset(self.tools.custom), self.tools.search
         note = passed.found(messages, first)
-        start, stop = 0 if note is None else len(note.seen), passed.seeing.stop(messages)
+        start, stop = 0 if note is None else note.place, passed.seeing.stop
         self.plain = not has_namespace(messages[start:])
         if not self.plain:
             return [], 0, -1
         passed.begin(note, first, log)
-        return [] if note is None else note.state[:], start, stop if stop > start else -1
+        out: list[Message] = []
+        if note is not None:
+            out, count = note.state
+            del out[count:]
+        return out, start, stop if stop > start else -1
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         plan = plan_of(self.to.can, self.place)
@@ -352,7 +370,7 @@ class Messages:
         for index in range(start, len(messages)):
             message = messages[index]
             if index == stop:
-                self.note(index, messages, out)
+                self.note(out)
             if self.plain:
                 if odd is not None and odd < index:
                     odd = first_unfit(messages, plan, index)
@@ -372,12 +390,12 @@ class Messages:
                 self.to.lose(message.extras, message.at, self.log)
                 roles.omit_message(message, self.to, self.log)
         if stop == len(messages):
-            self.note(stop, messages, out)
+            self.note(out)
         return tuple(out)
 
-    def note(self, place: int, messages: Sequence[Message], out: list[Message]) -> None:
+    def note(self, out: list[Message]) -> None:
         if self.passed is not None and not self.tools.called:
-            self.passed.note(place, messages, out[:], self.log)
+            self.passed.note((out, len(out)), self.log)
 
     def is_told(self, message: Message) -> bool:
         """Whether a message is nothing but blocks of another dialect that others can be told of."""

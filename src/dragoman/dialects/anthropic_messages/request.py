@@ -11,6 +11,7 @@ from ...core.lowering.prefill import is_begun
 from ...core.models import UNKNOWN
 from ...core.plain import Turn
 from ...core.reading import as_dict, expected, maybe_dict, maybe_str, need_list
+from ...core.resuming import read_once
 from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
@@ -219,15 +220,18 @@ def read_conversation(
     system = doc.get("system")
     if system is None:
         return messages
-    if system.__class__ is str:
-        text = Text(system, at="/system")
-        return [Message("system", (text,), at="/system"), *messages]
-    if system.__class__ is not list:
-        expected("a string or a list", system, "/system")
-    if not system:
+    if system == []:
         return messages
-    blocks = tuple(read_blocks(d, system, "/system"))
-    return [Message("system", blocks, at="/system"), *messages]
+    return [read_system(d, system, "/system"), *messages]
+
+
+@read_once
+def read_system(d: AnthropicMessages, system: Json, at: str) -> Message:
+    if system.__class__ is str:
+        return Message("system", (Text(system, at=at),), at=at)
+    if system.__class__ is not list:
+        expected("a string or a list", system, at)
+    return Message("system", tuple(read_blocks(d, system, at)), at=at)
 
 
 def read_params(

@@ -95,7 +95,7 @@ def write_request(d: BedrockConverse, tree: Request, log: Ledger) -> Json:
     config = write_config(d, tree, w)
     write_conversation(d, out, tree.messages, w)
     if not (out["messages"] or w.same):
-        begin(d, out["messages"], tree.at, w)
+        out["messages"] = [begin(d, tree.at, w), *out["messages"]]
     if not log.restores:
         tree = fit_thinking(out, tree, w)
     write_params(d, out, tree, w)

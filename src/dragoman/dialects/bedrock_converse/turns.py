@@ -126,14 +126,14 @@ def write_alternating(
         pairs = zip(out, places, strict=True)
         out = [with_words(d, doc, at, w) for doc, at in pairs]
     if out and out[0]["role"] != "user":
-        begin(d, out, messages[0].at, w)
+        out = [begin(d, messages[0].at, w), *out]
     return out
 
 
-def begin(d: BedrockConverse, turns: list[Json], at: str, w: BedrockWriting) -> None:
+def begin(d: BedrockConverse, at: str, w: BedrockWriting) -> Json:
     """ "A conversation must start with a user message." """
     d.add_user_turn(at, w.log)
-    turns.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
+    return {"role": "user", "content": [{"text": SILENCE}]}
 
 
 def with_words(d: BedrockConverse, doc: Json, at: str, w: BedrockWriting) -> Json:

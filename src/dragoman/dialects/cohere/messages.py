@@ -98,7 +98,7 @@ def write_history(d: Cohere, messages: Sequence[Message], w: CohereWriting) -> l
             out.append(doc)
     if not (w.hoisted or w.documents):
         go.end(w, 0, out)
-    return out + w.lowered()
+    return out + more if (more := w.lowered()) else out
 
 
 def write_turn(d: Cohere, message: Message, last: bool, w: CohereWriting) -> Json | None:

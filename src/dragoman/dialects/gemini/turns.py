@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ...core.plain import Turn, is_plain, named, object_in
 from ...core.reading import as_dict, expected, only, pointers
-from ...core.resuming import Going
+from ...core.resuming import Going, read_once
 from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
 from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
@@ -272,6 +272,7 @@ def write_content(
     return out if message.extras is None else emit(d, out, message, w.log)
 
 
+@read_once
 def read_system(d: Gemini, doc: Json, at: str) -> Message:
     doc = as_dict(doc, at)
     parts = doc.get("parts")
@@ -358,13 +359,14 @@ def write_turns(
     return out
 
 
-def speak_first(d: Gemini, out: list[Json], messages: Sequence[Message], w: Writing) -> None:
+def speak_first(d: Gemini, out: list[Json], messages: Sequence[Message], w: Writing) -> list[Json]:
     """A call joined what the model said before anybody else spoke: the user comes first."""
     opening = takewhile(lambda content: content["role"] == "model", out)
     if any(has_call(content["parts"]) for content in opening):
         first = next(message for message in messages if message.role == "assistant")
         d.add_user_turn(first.at, w.log)
-        out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
+        return [{"role": "user", "parts": [{"text": SILENCE}]}, *out]
+    return out
 
 
 def say_hoisted(out: list[Json], w: Saying) -> None:
@@ -391,7 +393,7 @@ def write_conversation(
     system = write_system(d, messages[:leading], w) if leading else None
     out = write_turns(d, messages[leading:], w, go, leading)
     if out and not w.same and out[0].get("role") == "model":
-        speak_first(d, out, messages, w)
+        out = speak_first(d, out, messages, w)
     return system, out
 
 

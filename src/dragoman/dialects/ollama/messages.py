@@ -117,7 +117,7 @@ def write_history(d: Ollama, messages: Sequence[Message], w: OllamaWriting) -> l
             out.append(write_result(d, block, hoisted, w))
     if not hoisted:
         go.end(w, 0, out, hoisted)
-    return out + hoisted
+    return out + hoisted if hoisted else out
 
 
 def read_message(d: Ollama, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:

@@ -146,7 +146,7 @@ def say_json(d: OpenAIChat, out: dict[str, Json], tree: Request, log: Ledger) ->
         log.invented("output", tree.params.output.at, JSON_WORD)
         facts = log.models.facts(d.vendor, tree.model)
         role = "user" if facts.system_prompt is False else "system"
-        out["messages"].insert(0, {"role": role, "content": JSON_PLEASE})
+        out["messages"] = [{"role": role, "content": JSON_PLEASE}, *out["messages"]]
 
 
 def read_messages(d: OpenAIChat, doc: Json) -> History:

@@ -11,6 +11,7 @@ from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
 from ...core.plain import Turn, is_plain
 from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
+from ...core.resuming import read_once
 from ...core.writing import Names
 from ...ledger import Ledger
 from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
@@ -171,14 +172,18 @@ def write_messages(d: ResponsesBase, tree: History, log: Ledger) -> Json:
     return d.emit(out, tree, log)
 
 
+@read_once
+def read_prompt(d: ResponsesBase, prompt: Json, at: str) -> Message:
+    return Message("system", (Text(prompt, at=at),), at=at)
+
+
 def read_conversation(d: ResponsesBase, doc: dict[str, Json], taken: set[str]) -> list[Message]:
     """The instructions and the items."""
     out: list[Message] = []
     prompt = doc.get("instructions")
     if prompt.__class__ is str:
         if prompt:
-            text = Text(prompt, at="/instructions")
-            out.append(Message("system", (text,), at="/instructions"))
+            out.append(read_prompt(d, prompt, "/instructions"))
     elif prompt.__class__ is list:
         d.read_items(prompt, "/instructions", out)
     elif prompt is not None:
@@ -186,7 +191,7 @@ def read_conversation(d: ResponsesBase, doc: dict[str, Json], taken: set[str]) -
     system = doc.get("system")
     if system.__class__ is str:  # not a field of this API, but other converters write it
         taken.add("system")
-        out.append(Message("system", (Text(system, at="/system"),), at="/system"))
+        out.append(read_prompt(d, system, "/system"))
     read_input(d, doc.get("input"), "/input", out)
     return out
 
