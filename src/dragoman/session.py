@@ -29,7 +29,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from . import capsule as capsules
 from . import dialects
@@ -49,7 +51,7 @@ BUDGET = 64 * 1024 * 1024
 """How many bytes the sessions of a pool may hold by default."""
 
 
-class Turn(NamedTuple):
+class Turn(Struct, frozen=True):
     """A request, what was read, the bytes that were written, and the ledger."""
 
     value: Json
@@ -282,9 +284,11 @@ class Again(Result):
         losses: tuple[Loss, ...],
         later: Callable[[], tuple[Loss, ...]] | None = None,
     ) -> None:
-        self._document: Json = None
-        super().__init__(None, losses, later=None if later is None else (later,))
-        self._data = data
+        self._data, self._losses = data, losses
+        self._later = None if later is None else (later,)
+        self._document = self._written = self.capsule = self.status = None
+        self._embeds = self._lines = False
+        self.restored = ()
 
     @property
     def document(self) -> Json:

@@ -112,8 +112,8 @@ class Parsed:
         begin = data.find(memoryview(history))
         first, ends = walk(data, begin + 1, _slices(history))
         # The same list may stand elsewhere, too: is this the one that counts?
-        marked = decode(data[:first] + MARK + data[ends[-1] :])
-        if marked.get(key) == [MARKED] and MARKED not in value[key]:
+        marked = _fields(data[:first] + MARK + data[ends[-1] :]).get(str(key))
+        if marked is not None and decode(marked) == [MARKED] and MARKED not in value[key]:
             self.begin, self.ends, self.end = first, ends, ends[-1]
             # A slice holds on to all that it was cut from: what stays is copied.
             self.raws = {name: bytes(memoryview(raw)) for name, raw in raws.items()}
@@ -188,7 +188,9 @@ class Parsed:
             return None
         assert self.ends is not None
         del self.ends[known:]
-        value = self.value | {self.key: [*self.value[self.key][:known], *lists[0][1:]]}
+        old, new = self.value[self.key], lists[0]
+        del new[0]
+        value = self.value | {self.key: (old if known == len(old) else old[:known]) + new}
         self.data, self.value, self.end = data, value, end
         self.known, self.steady, self.looked = known, True, min(self.looked, known)
         return value

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import compress
-from operator import eq, is_not
+from operator import eq, is_, is_not
 from typing import Any
 
 from ..model import Json
@@ -146,8 +146,12 @@ def same(one: Any, two: Any) -> bool:
     if kind in EXACT:
         return bool(one == two)
     if kind is dict:
+        if [*one] != [*two]:
+            return False
+        if all(map(is_, one.values(), two.values())):
+            return True
         kinds = [*map(type, one.values())]
-        if kinds != [*map(type, two.values())] or [*one] != [*two]:
+        if kinds != [*map(type, two.values())]:
             return False
         if EXACT.issuperset(kinds):  # then equal is the same
             return bool(one == two)

@@ -28,6 +28,8 @@ from itertools import compress, count
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from ..ledger import Ledger, Loss
 from ..model import Json, Message, Tool
 
@@ -145,14 +147,11 @@ def read_once(read: Callable[[D, Json, str], T]) -> Callable[[D, Json, str], T]:
     return read_again
 
 
-class Mark:
+class Mark(Struct, eq=False):
     """A calm place, and what passes noted there, by their names."""
 
-    __slots__ = ("noted", "place")
-
-    def __init__(self, place: int) -> None:
-        self.place = place
-        self.noted: dict[str, Any] = {}
+    place: int
+    noted: dict[str, Any] = {}
 
 
 class Seeing:
@@ -239,7 +238,7 @@ class Scan:
         self.stages.of(messages).next.noted[self.name] = None
 
 
-class Note(NamedTuple):
+class Note(Struct, eq=False):
     """What a pass had at a calm place."""
 
     place: int
@@ -466,7 +465,7 @@ class Going:
         assert writes is not None
         if w.waiting is not None or w.__dict__.get("marks"):
             return
-        kept = list(map(apart, state)), saved(w, self.named)
+        kept = [*map(apart, state)], saved(w, self.named)
         writes.written.note(kept, w.log)
 
 
@@ -540,7 +539,7 @@ def cut(known: dict[str, Any], size: int) -> None:
         known.popitem()
 
 
-class Kept(NamedTuple):
+class Kept(Struct, eq=False):
     """What a writer knows; of what only grows, with its size."""
 
     ids: Names | None
@@ -573,20 +572,20 @@ def saved(w: Writing, named: Size) -> Kept:
 
 
 def restore(w: Writing, kept: Kept) -> None:
-    ids, ids_size, names, called, called_size, w.unnamed, w.results, again, counts = kept
+    ids, called = kept.ids, kept.called
+    w.unnamed, w.results = kept.unnamed, kept.results
     if ids is not None:
-        w.ids = rewound(ids, ids_size)
-    if names is not None:
-        w.names = copied(names)
+        w.ids = rewound(ids, kept.ids_size)
+    if kept.names is not None:
+        w.names = copied(kept.names)
     if called is not None:
-        if len(called) > called_size:
-            cut(called, called_size)
+        cut(called, kept.called_size)
         w.called = called
-    if again is not None:
-        waiting, times = again
+    if kept.again is not None:
+        waiting, times = kept.again
         w.again, w.times = queues(waiting), dict(times)
-    if counts is not None:
-        for name, value in zip(w.counters, counts, strict=True):
+    if kept.counts is not None:
+        for name, value in zip(w.counters, kept.counts, strict=True):
             setattr(w, name, dict(value))
 
 

@@ -8,13 +8,17 @@ unwrapped hold the schema of the tool and the arguments of the call as they stoo
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from ..core.reading import UNREADABLE, compact, decode
+from ..core.resuming import read_once
 from ..core.turns import mark_custom_results
 from ..model import Block, Extras, Grammar, Json, Request, Tool, ToolCall, ToolChoice, ToolResult
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
 
 MARK = "[freeform tool]"
 GRAMMAR = " The input must match this {syntax} grammar:\n{definition}"
@@ -32,6 +36,12 @@ LOOSE: Json = {key: value for key, value in SCHEMA.items() if key != "additional
 KEPT = "wrapped"
 """The spelling under which the function is kept that stood for what was unwrapped."""
 N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
+
+
+@read_once
+def names_of(d: Dialect, tools: tuple[Tool, ...], at: str) -> frozenset[str]:
+    """The freeform ones among the tools of a request."""
+    return frozenset([tool.name for tool in tools if tool.kind == "custom"])
 
 
 # -- writing ----------------------------------------------------------------------------------

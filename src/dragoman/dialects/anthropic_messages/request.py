@@ -28,7 +28,7 @@ from ...model import (
     ToolChoice,
     Tree,
 )
-from ...tools import schemas
+from ...tools import freeform, schemas
 from .._claude import (
     CONTINUE,
     EXCLUDED,
@@ -215,7 +215,7 @@ def read_conversation(
     d: AnthropicMessages, doc: dict[str, Json], tools: tuple[Tool, ...] | None
 ) -> list[Message]:
     """System prompt and messages."""
-    custom = frozenset(t.name for t in tools if t.kind == "custom") if tools else frozenset()
+    custom = freeform.names_of(d, tools or (), "/tools")
     messages = read_history(d, need_list(doc, "messages", ""), "/messages", custom)
     system = doc.get("system")
     if system is None:

@@ -17,7 +17,7 @@ from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import History, Json, Message, OutputFormat, Params, Request, Thinking
-from ...tools import schemas
+from ...tools import freeform, schemas
 from . import parts, turns
 from .parts import NOBODY
 from .schema import Saying
@@ -106,7 +106,7 @@ def read_around(d: Gemini, doc: dict[str, Json], messages: list[Message] | None)
     tools, custom = None, NOBODY
     if (listed := doc.get("tools")) is not None:
         tools = read_tool_list(d, listed, "/tools")
-        custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
+        custom = freeform.names_of(d, tools, "/tools")
     if messages is None:
         messages = read_conversation(d, doc, custom)
     choice, taken = None, TAKEN
