@@ -23,7 +23,7 @@ from .core.counts import NO_COUNTS, Counts
 from .core.declared import declared
 from .core.endpoint import Endpoint
 from .core.fields import Fields
-from .core.lowering import are_special, is_usual, lower, omit, plain_texts, roles, spell
+from .core.lowering import are_special, lower, omit, plain_texts, roles, spell, usual_marks
 from .core.models import DEFAULT, Facts, Models
 from .core.plain import Reply, Turn, Unusual, is_free
 from .core.reading import escape, nearest
@@ -247,17 +247,17 @@ class Dialect:
         try:
             if tree.__class__ is Request and not same:
                 self.judge_model(tree, log)
+                scan = turns = None
                 if self.writes is not None:  # each pass goes on where it was
+                    scan = self.writes.usual
                     self.writes.stages.read.ask(tree.messages)
-                    if is_usual(tree.messages, self, self.writes.usual):
-                        log.usual = tree.messages
-                    elif self.pairs:
-                        tree = self.pair_up(tree, log)
-                elif (turns := plain_texts(tree.messages, self)) is not None:
+                else:
+                    turns = plain_texts(tree.messages, self)
+                if turns is not None:
                     log.plain = log.usual = tree.messages
-                    log.turns = turns
-                elif is_usual(tree.messages, self):
-                    log.usual = tree.messages
+                    log.turns, log.marked = turns, ()
+                elif (marked := usual_marks(tree.messages, self, scan)) is not None:
+                    log.usual, log.marked = tree.messages, marked
                 elif self.pairs:
                     tree = self.pair_up(tree, log)
                 return write(lower(tree, self, log) if self.lowers else tree, log)

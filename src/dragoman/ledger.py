@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -238,6 +238,8 @@ class Ledger(Struct, eq=False):
     """the plain turns of a conversation; see ``core.plain``"""
     usual: Any = None
     """the messages that are written, if nothing of them need be lowered or put in order"""
+    marked: Sequence[int] = ()
+    """those of them with cache marks, which may have to be lowered"""
 
     @property
     def losses(self) -> list[Loss]:

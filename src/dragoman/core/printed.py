@@ -86,20 +86,23 @@ class Printed:
         """What is written before the items, and after them; the same fields only once."""
         last, key = self.fields, self.key
         if [*document] == [*last]:
-            for name in compress(last, map(is_not, document.values(), self.values)):
-                if name != key and not alike(last[name][0], document[name]):
-                    break
-            else:
+            changed = [*compress(last, map(is_not, document.values(), self.values))]
+            if all(name == key or alike(last[name][0], document[name]) for name in changed):
+                for name in changed:
+                    last[name] = document[name], last[name][1]
+                self.values = [*document.values()]
                 return self.around
         fields = dict[str, tuple[Json, bytes]]()
         for name, value in document.items():
             known = last.get(name)
             if name == key:
-                known = known or (None, encode(name) + b":[")
-            elif known is None or not (known[0] is value or alike(known[0], value)):
-                known = (value, encode(name) + b":" + encode(value))
-            fields[name] = known
-        self.fields, self.values = fields, [value for value, _ in fields.values()]
+                piece = known[1] if known is not None else encode(name) + b":["
+            elif known is not None and (known[0] is value or alike(known[0], value)):
+                piece = known[1]
+            else:
+                piece = encode(name) + b":" + encode(value)
+            fields[name] = value, piece
+        self.fields, self.values = fields, [*document.values()]
         place = list(fields).index(str(key)) + 1
         pieces = [piece for _, piece in fields.values()]
         tail = b",".join((b"]", *pieces[place:])) + b"}"

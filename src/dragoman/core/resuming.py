@@ -218,10 +218,11 @@ class Stages:
 class Scan:
     """A pass that only looks at messages: it has nothing in hand, and notes how far it came."""
 
-    __slots__ = ("name", "stages")
+    __slots__ = ("name", "stages", "state")
 
     def __init__(self, name: str, stages: Stages) -> None:
         self.name, self.stages = name, stages
+        self.state: Any = None  # what was noted where it begins
 
     def begin(self, messages: Sequence[Message]) -> tuple[int, int]:
         """Where to begin, and where to make a note."""
@@ -229,13 +230,13 @@ class Scan:
         stop = seeing.stop
         for mark in seeing.usable:
             if name in mark.noted:
-                place = mark.place
+                place, self.state = mark.place, mark.noted[name]
                 return place, stop if stop > place else -1
         return 0, stop
 
-    def note(self, messages: Sequence[Message]) -> None:
+    def note(self, messages: Sequence[Message], state: Any = None) -> None:
         """The place has been reached, and nothing waits there."""
-        self.stages.of(messages).next.noted[self.name] = None
+        self.stages.of(messages).next.noted[self.name] = state
 
 
 class Note(Struct, eq=False):
@@ -322,7 +323,7 @@ class Writes:
     """What the passes on the way to a target have done, up to some calm places."""
 
     __slots__ = (
-        "fit", "fitting", "items", "kept", "lowered", "named", "paired", "scratch",
+        "fit", "fitting", "items", "kept", "lowered", "marked", "named", "paired", "scratch",
         "signed", "stages", "tools", "usual", "written",
     )  # fmt: skip
 
@@ -339,6 +340,8 @@ class Writes:
         self.lowered, self.written = Pass("lowered", stages), Pass("written", stages)
         self.tools: Listed | None = None
         self.fit: tuple[Tool, ...] | None = None  # the tools in which there is nothing to lower
+        # Tools with cache marks, the same as far as they may have any, and the losses.
+        self.marked: tuple[tuple[Tool, ...], tuple[Tool, ...], list[Loss]] | None = None
         # Tools, the names of those that are not hosted, and the names of the freeform ones.
         self.named: tuple[Sequence[Tool], set[str], set[str]] | None = None
 

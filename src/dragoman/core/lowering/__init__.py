@@ -47,12 +47,13 @@ A tree that fits passes after one scan.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ...ledger import Ledger
-from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
+from ...model import History, Request, Response, Tool, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS, ANY_OUTPUT, FLAGGED
 from . import (
     caching,
@@ -66,7 +67,7 @@ from . import (
     thinking,
     training,
 )
-from .messages import Messages, is_usual, plain_texts
+from .messages import Messages, is_usual, plain_texts, usual_marks
 from .opening import Opening
 from .roles import omit
 from .tools import SEARCH, Tools, are_special
@@ -74,7 +75,17 @@ from .tools import SEARCH, Tools, are_special
 if TYPE_CHECKING:
     from ...dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "are_special", "is_usual", "lower", "omit", "plain_texts", "spell"]
+__all__ = [
+    "SEARCH",
+    "Opening",
+    "are_special",
+    "is_usual",
+    "lower",
+    "omit",
+    "plain_texts",
+    "spell",
+    "usual_marks",
+]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -88,18 +99,27 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
+        if not fit and writes is not None:
+            fit = writes.fit is tree.tools
         special = not fit and tree.tools and are_special(tree.tools, can)
-        if writes is not None and not special and tree.tools is listed:
-            writes.fit = listed
+        if writes is not None and not special:
+            writes.fit = tree.tools
         passed = None if writes is None else writes.fitting
         odd: int | None = -1
-        if not special:
-            usual = tree.messages is log.usual
-            odd = None if usual else messages.unfit(tree.messages, can, "history", passed)
+        marked: Sequence[int] | None = None
+        if special:
+            pass
+        elif tree.messages is log.usual:
+            marked = log.marked if can.caching is not ALL_MARKS else ()
+            odd = marked[0] if marked else None
+        else:
+            odd = messages.unfit(tree.messages, can, "history", passed)
         if odd is not None:
             lowering = Messages(to, log, "history", tree.model)
-            lowering.odd = odd
+            lowering.odd, lowering.places = odd, marked
             tree = _request(tree, lowering, bool(special))
+            if marked:  # of which only the marks are other ones
+                log.usual = tree.messages
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":
@@ -135,7 +155,9 @@ def spell(tree: Tree, to: Dialect, log: Ledger) -> Tree:
 
 def _request(tree: Request, lowering: Messages, special: bool) -> Request:
     own, named = tree.tools or (), lowering.tools
-    brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
+    brought: list[Tool] = []
+    if lowering.places is None:
+        brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
     lowering.calm = not brought
     whole = special or bool(brought)
     found = named.begin(own, brought) if whole else named.begin_plain(own)

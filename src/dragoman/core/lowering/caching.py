@@ -80,8 +80,17 @@ def tools(listed: Sequence[Tool], to: Dialect, log: Ledger) -> tuple[Tool, ...]:
 
 def request(tree: Request, to: Dialect, log: Ledger) -> Request:
     """A request whose tools, and which as a whole, bear marks only where that is possible."""
-    if tree.tools and any(tool.cache is not None for tool in tree.tools):
-        tree = replace(tree, tools=tools(tree.tools, to, log))
+    listed, writes = tree.tools, to.writes
+    if writes is not None and writes.marked is not None and writes.marked[0] is listed:
+        _, fit, losses = writes.marked
+        log.entries += losses
+        tree = replace(tree, tools=fit)
+    elif listed and any(tool.cache is not None for tool in listed):
+        begun = len(log.losses)
+        fit = tools(listed, to, log)
+        if writes is not None:
+            writes.marked = listed, fit, log.losses[begun:]
+        tree = replace(tree, tools=fit)
     params = tree.params
     if params.cache is not None:
         cache = fitted(params.cache, "request", to, "history", log)

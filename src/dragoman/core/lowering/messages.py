@@ -86,29 +86,44 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[Turn] | None:
     return out or None
 
 
-def is_usual(messages: Sequence[Message], to: Dialect, scan: Scan | None = None) -> bool:
+def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
     """Whether a conversation is as agents send it, and as everybody who has tools takes it.
 
     Texts, calls of functions and their results, with nothing to them; the user and the model by
     turns, and the results of all calls in their order. There is nothing to pair, to lower or to
     put in order, and one look at each block tells.
     """
+    return usual_marks(messages, to) == []
+
+
+def usual_marks(
+    messages: Sequence[Message], to: Dialect, scan: Scan | None = None
+) -> list[int] | None:
+    """The messages with cache marks, if a conversation is usual but for these; None if not."""
     if not plan_of(to.can, "history").usual:
-        return False
+        return None
+    marked: list[int] = []
     if scan is None:
-        return first_unusual(messages, to) is None
+        return marked if first_unusual(messages, to, marked) is None else None
     seeing = scan.stages.of(messages)
     if seeing.odd is not None:
-        return False
+        return None
     start, stop = scan.begin(messages)
-    odd = seeing.odd = first_unusual(messages, to, start)
+    if start:
+        marked += scan.state
+    odd = seeing.odd = first_unusual(messages, to, marked, start)
     if stop > 0 and (odd is None or odd > stop):
-        scan.note(messages)
-    return odd is None
+        scan.note(messages, [place for place in marked if place < stop] if marked else ())
+    return marked if odd is None else None
 
 
-def first_unusual(messages: Sequence[Message], to: Dialect, start: int = 0) -> int | None:
-    """The first message that is not as usual, from the beginning or a calm place on."""
+def first_unusual(
+    messages: Sequence[Message], to: Dialect, marked: list[int], start: int = 0
+) -> int | None:
+    """The first message that is not as usual, from the beginning or a calm place on.
+
+    Those with cache marks are noted.
+    """
     waiting: list[str | None] = []  # the calls without a result so far, the last one first
     expected: tuple[str, ...] = MODEL if start else FIRST
     for index, message in enumerate(messages[start:] if start else messages, start):
@@ -121,15 +136,17 @@ def first_unusual(messages: Sequence[Message], to: Dialect, start: int = 0) -> i
                 return index
             if result.call_id != waiting.pop() or result.kind != "function" or result.is_error:
                 return index
-            if result.name is not None or result.namespace is not None or result.cache is not None:
+            if result.name is not None or result.namespace is not None:
                 return index
             if len(content := result.content) != 1 or (text := content[0]).__class__ is not Text:
                 return index
             words = text.text
             if not words or words.isspace() or words.startswith(MARK):
                 return index
-            if text.cache is not None or text.citations:
+            if text.citations:
                 return index
+            if text.cache is not None or result.cache is not None:
+                marked.append(index)
             expected = RESULTS if waiting else MODEL
             continue
         for block in content:
@@ -137,13 +154,17 @@ def first_unusual(messages: Sequence[Message], to: Dialect, start: int = 0) -> i
                 words = block.text
                 if not words or words.isspace() or waiting:
                     return index
-                if block.cache is not None or block.citations:
+                if block.citations:
                     return index
+                if block.cache is not None:
+                    marked.append(index)
                 continue
             if block.__class__ is not ToolCall or block.id is None or block.kind != "function":
                 return index
-            if block.namespace is not None or block.item_id is not None or block.cache is not None:
+            if block.namespace is not None or block.item_id is not None:
                 return index
+            if block.cache is not None:
+                marked.append(index)
             waiting.append(block.id)
         if not waiting:
             expected = NEXT[role]
@@ -343,6 +364,7 @@ class Messages:
         self.passed = None if to.writes is None or place != "history" else to.writes.lowered
         self.calm = True  # no message brings tools, so that each is lowered for itself
         self.odd: int | None = -1  # the first message to be lowered, if it is known
+        self.places: Sequence[int] | None = None  # those with marks, if nothing else is lowered
 
     def begin(self, messages: Sequence[Message]) -> tuple[list[Message], int, int]:
         """What is lowered already, of how many messages, and which place to note."""
@@ -353,7 +375,7 @@ class Messages:
         first = self.model, frozenset(self.tools.custom), self.tools.search
         note = passed.found(messages, first)
         start, stop = 0 if note is None else note.place, passed.seeing.stop
-        self.plain = not has_namespace(messages[start:])
+        self.plain = self.places is not None or not has_namespace(messages[start:])
         if not self.plain:
             return [], 0, -1
         passed.begin(note, first, log)
@@ -373,7 +395,10 @@ class Messages:
                 self.note(out)
             if self.plain:
                 if odd is not None and odd < index:
-                    odd = first_unfit(messages, plan, index)
+                    if self.places is None:
+                        odd = first_unfit(messages, plan, index)
+                    else:
+                        odd = next((place for place in self.places if place >= index), None)
                 if odd != index:
                     out.append(message)  # as most do, if something is to be lowered at all
                     continue

@@ -73,7 +73,7 @@ class Tools:
     def __init__(self, to: Dialect, log: Ledger) -> None:
         self.to = to
         self.log = log
-        self.names = Names(rule_of(to), "tool.name", made=set())
+        self.names = Names(rule_of(to), "tool.name")
         self.custom: set[str] = set()  # the freeform tools, by the names that are written
         self.wrapped: set[str | None] = set()  # the ids of freeform calls, as the target knows them
         self.plain: set[str] = set()  # the tools that have no namespace
@@ -94,7 +94,7 @@ class Tools:
                 self.inside.setdefault(tool.namespace, []).append(tool.name)
             elif tool.kind in ("function", "custom"):
                 self.plain.add(tool.name)
-        self.names.made |= self.plain
+        self.names.made.update(dict.fromkeys(self.plain))
         if self.search in self.plain:
             self.search = self.names.rename(SEARCH)
         if self.spaces and "namespace" not in self.to.can.tools:
@@ -119,7 +119,7 @@ class Tools:
                 given = self.names.rename(given)
             elif given in self.names.made:
                 given = self.names.rename(f"{given}_{len(namespace)}")
-            self.names.made.add(given)
+            self.names.made[given] = None
             self.owned.add(given)
         self.flat[pair] = given
         self.log.tool_names[given] = pair
@@ -149,7 +149,7 @@ class Tools:
             if writes is not None:
                 writes.named = known
         _, self.plain, self.custom = known
-        self.names.made |= self.plain
+        self.names.made.update(dict.fromkeys(self.plain))
         if self.search in self.plain:
             self.search = self.names.rename(SEARCH)
         self.brought = []
@@ -317,7 +317,7 @@ class Tools:
             given = self.called[call.id] = self.names.rename(call.name)
             self.log.renamed("tool.name", call.at, f"{call.name!r} is another's; it is {given!r}")
             return replace(call, name=given)
-        self.names.made.add(call.name)
+        self.names.made[call.name] = None
         return call
 
     def result(self, result: ToolResult) -> ToolResult:
