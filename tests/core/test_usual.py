@@ -8,8 +8,9 @@ import pytest
 
 import places
 from dragoman import dialects
-from dragoman.core.lowering import is_usual
-from dragoman.core.lowering.messages import fit
+from dragoman.core.capabilities import ALL_MARKS
+from dragoman.core.lowering import is_usual, usual_marks
+from dragoman.core.lowering.messages import Messages, fit
 from dragoman.core.turns import results_in_place
 from dragoman.dialect import Dialect
 from dragoman.dialects._claude_turns import are_signed
@@ -67,6 +68,29 @@ def test_nothing_of_a_usual_conversation_changes(target: Dialect) -> None:
         assert in_order(messages, log) is messages
         assert in_turns(MISTRAL, messages, log) is messages
     assert log.losses == []
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda dialect: dialect.name)
+def test_of_a_usual_conversation_with_marks_only_these_change(target: Dialect) -> None:
+    for messages in CONVERSATIONS:
+        if not (marked := usual_marks(messages, target)) or target.can.caching is ALL_MARKS:
+            continue
+        short, whole = Ledger(target=target.name), Ledger(target=target.name)
+        written = Messages(target, short, "history").only_marks(messages, marked)
+        assert written == Messages(target, whole, "history").all(messages)
+        assert short.losses == whole.losses
+        assert fits(written)
+        assert fit(written, target.can, "history") or target.can.caching.on
+        assert not are_signed(written)
+        assert results_in_place(written, whole, apart=True) is written
+        assert in_order(written, whole) is written
+        assert in_turns(MISTRAL, written, whole) is written
+        assert short.losses == whole.losses
+
+
+def test_there_are_such() -> None:
+    counts = [len(usual_marks(messages, TARGETS[0]) or ()) for messages in CONVERSATIONS]
+    assert sum(count > 0 for count in counts) > 20
 
 
 @pytest.mark.parametrize(

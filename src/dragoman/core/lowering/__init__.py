@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...ledger import Ledger
-from ...model import History, Request, Response, Tool, Toolbox, ToolChoice, Tree
+from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS, ANY_OUTPUT, FLAGGED
 from . import (
     caching,
@@ -116,10 +116,12 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
             odd = messages.unfit(tree.messages, can, "history", passed)
         if odd is not None:
             lowering = Messages(to, log, "history", tree.model)
-            lowering.odd, lowering.places = odd, marked
-            tree = _request(tree, lowering, bool(special))
-            if marked:  # of which only the marks are other ones
-                log.usual = tree.messages
+            lowering.odd = odd
+            if marked is None:
+                tree = _request(tree, lowering, bool(special))
+            else:  # they are as usual then
+                log.usual = lowering.only_marks(tree.messages, marked)
+                tree = replace(tree, messages=log.usual)
         if params.output is not None and can.outputs is not ANY_OUTPUT:
             tree = outputs.request(tree, to, log)
         if tree.prefill and can.prefill != "told":
@@ -155,9 +157,7 @@ def spell(tree: Tree, to: Dialect, log: Ledger) -> Tree:
 
 def _request(tree: Request, lowering: Messages, special: bool) -> Request:
     own, named = tree.tools or (), lowering.tools
-    brought: list[Tool] = []
-    if lowering.places is None:
-        brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
+    brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
     lowering.calm = not brought
     whole = special or bool(brought)
     found = named.begin(own, brought) if whole else named.begin_plain(own)

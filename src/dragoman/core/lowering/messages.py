@@ -86,6 +86,10 @@ def plain_texts(messages: Sequence[Message], to: Dialect) -> list[Turn] | None:
     return out or None
 
 
+MARKS = "marks"
+"""What the pass depends on that lowers nothing else."""
+
+
 def is_usual(messages: Sequence[Message], to: Dialect) -> bool:
     """Whether a conversation is as agents send it, and as everybody who has tools takes it.
 
@@ -364,7 +368,6 @@ class Messages:
         self.passed = None if to.writes is None or place != "history" else to.writes.lowered
         self.calm = True  # no message brings tools, so that each is lowered for itself
         self.odd: int | None = -1  # the first message to be lowered, if it is known
-        self.places: Sequence[int] | None = None  # those with marks, if nothing else is lowered
 
     def begin(self, messages: Sequence[Message]) -> tuple[list[Message], int, int]:
         """What is lowered already, of how many messages, and which place to note."""
@@ -375,7 +378,7 @@ class Messages:
         first = self.model, frozenset(self.tools.custom), self.tools.search
         note = passed.found(messages, first)
         start, stop = 0 if note is None else note.place, passed.seeing.stop
-        self.plain = self.places is not None or not has_namespace(messages[start:])
+        self.plain = not has_namespace(messages[start:])
         if not self.plain:
             return [], 0, -1
         passed.begin(note, first, log)
@@ -395,10 +398,7 @@ class Messages:
                 self.note(out)
             if self.plain:
                 if odd is not None and odd < index:
-                    if self.places is None:
-                        odd = first_unfit(messages, plan, index)
-                    else:
-                        odd = next((place for place in self.places if place >= index), None)
+                    odd = first_unfit(messages, plan, index)
                 if odd != index:
                     out.append(message)  # as most do, if something is to be lowered at all
                     continue
@@ -416,6 +416,32 @@ class Messages:
                 roles.omit_message(message, self.to, self.log)
         if stop == len(messages):
             self.note(out)
+        return tuple(out)
+
+    def only_marks(self, messages: Sequence[Message], places: Sequence[int]) -> tuple[Message, ...]:
+        """Usual messages but for the cache marks of some: nothing else is to be lowered."""
+        passed, log, stop = self.passed, self.log, -1
+        out: list[Message] = []
+        if passed is not None:
+            note = passed.found(messages, MARKS)
+            passed.begin(note, MARKS, log)
+            if note is not None:
+                out, count = note.state
+                del out[count:]
+            stop = passed.seeing.stop if passed.seeing.stop > len(out) else -1
+        self.plain = True
+        for place in places:
+            if place < len(out):
+                continue
+            if len(out) < stop <= place:
+                out += messages[len(out) : stop]
+                self.note(out)
+            out += messages[len(out) : place]
+            out.append(self.message(messages[place]))
+        if len(out) <= stop:
+            out += messages[len(out) : stop]
+            self.note(out)
+        out += messages[len(out) :]
         return tuple(out)
 
     def note(self, out: list[Message]) -> None:
