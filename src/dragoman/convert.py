@@ -7,18 +7,17 @@ and a pure function cannot know (a time, a new id) is an argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec.structs import replace
 
 from . import capsule as capsules
 from . import dialects
-from .core import duplicates, lines, surrogates
+from .core import duplicates, lines
 from .core.models import DEFAULT, Models, given
 from .core.plain import Unusual, is_fit, is_plain_reply
 from .core.reading import BYTES, LIMIT, is_longer, load
 from .core.source import with_source
-from .core.surrogates import Whole
 from .core.walk import below
 from .dialect import Dialect, Facet
 from .errors import DragomanError, Malformed, Undetected, Unsupported
@@ -36,6 +35,9 @@ from .model import (
     Tree,
 )
 from .result import Result
+
+if TYPE_CHECKING:
+    from .core.surrogates import Whole
 
 
 def convert(
@@ -94,6 +96,8 @@ def convert(
     except Malformed:
         if is_longer(doc, limit):
             raise
+        from .core import surrogates  # nearly no document has halves of characters
+
         halves = surrogates.well_formed(doc)
         if halves is None:
             raise
@@ -237,7 +241,9 @@ def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) 
     if same_dialect:
         document, lost = halves.restored(document)
     for at in lost:
-        log.approximated("text.surrogate", at, surrogates.WHY)
+        from .core.surrogates import WHY
+
+        log.approximated("text.surrogate", at, WHY)
     return document
 
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from . import dialects
 from .core import lines
 from .core.reading import LIMIT, UNREADABLE, decode, is_longer, load
-from .core.surrogates import parse_leniently
 from .dialect import Dialect, Facet, Guess
 from .errors import Malformed
 from .model import Json
@@ -68,6 +67,8 @@ def detect(
         return Guesses.of([] if guess is None else [guess])
     if isinstance(doc, bytes | bytearray | memoryview):
         data = bytes(doc)
+        from .core.surrogates import parse_leniently  # parsed values have no halves of characters
+
         return weigh(parse_leniently(as_lines(data) or data), facet)
     return weigh(load(doc), facet)
 
@@ -81,6 +82,8 @@ def as_lines(data: bytes) -> bytes | None:
 
 def begins_lines(data: bytes) -> bool:
     """Whether some lines are the beginning of a file of JSON lines that is one document."""
+    from .core.surrogates import parse_leniently
+
     values = parse_leniently(lines.as_list(data))
     first = next((value for value in values if value.__class__ is dict), {})
     if _LINE_KEYS.isdisjoint(first):  # as with most files; no dialect is loaded for them

@@ -14,7 +14,6 @@ from .core import duplicates, lines
 from .core.models import Models, given
 from .core.reading import LIMIT, is_longer, load
 from .core.source import with_source
-from .core.surrogates import WHY, well_formed
 from .dialect import Facet
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
@@ -85,6 +84,8 @@ def _loaded(doc: Json | bytes, limit: int | None, log: Ledger) -> Json:
     except Malformed:
         if is_longer(doc, limit):
             raise
+        from .core.surrogates import WHY, well_formed  # which nearly no document has
+
         found = well_formed(doc)
         if found is None:
             raise

@@ -71,9 +71,31 @@ A capsule is plain JSON and comes from outside. It is looked at whole before it 
 
 from __future__ import annotations
 
-from .making import make as make
-from .modelled import named as named
-from .opening import open_ as open_
-from .opening import refit as refit
-from .validating import LIMIT as LIMIT
-from .validating import check as check
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .making import make as make
+    from .modelled import named as named
+    from .opening import open_ as open_
+    from .opening import refit as refit
+    from .validating import check as check
+
+LIMIT = 64 << 20
+"""How many bytes of JSON a capsule may have by default."""
+MODULES = {
+    "make": "making",
+    "named": "modelled",
+    "open_": "opening",
+    "refit": "opening",
+    "check": "validating",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Most conversions have no capsule: what makes and opens one is loaded when it is needed."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -16,11 +16,9 @@ from ..core.reading import encode, escape
 from ..dialect import Dialect
 from ..errors import CapsuleError, Malformed
 from ..model import Json
+from . import LIMIT
 from .making import VERSION
 from .signing import verify
-
-LIMIT = 64 << 20
-"""How many bytes of JSON a capsule may have, unless the caller says otherwise."""
 
 Count = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]

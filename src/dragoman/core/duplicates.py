@@ -14,7 +14,6 @@ the look for them must cost next to nothing where there is none:
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import msgspec
@@ -78,6 +77,8 @@ def _search(data: bytes) -> list[str]:
             again = [key for key, count in counts.items() if count > 1]
             twice[id(found)] = found, again  # kept: its id is not given to another
         return found
+
+    import json  # nearly no document comes so far
 
     try:
         root = json.loads(data.decode(), object_pairs_hook=made, parse_int=str, parse_float=str)

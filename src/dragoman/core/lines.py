@@ -16,7 +16,6 @@ import re
 from ..errors import Malformed
 from ..model import Json
 from .reading import BOM, BYTES, LIMIT, UNREADABLE, decode, encode, is_longer
-from .surrogates import ESCAPED, well_formed
 
 # The end of an object and the beginning of the next one. Inside of one JSON text a comma stands
 # between them, and no text in it has a line break.
@@ -54,6 +53,8 @@ def _is_list(data: bytes) -> bool:
     try:
         return decode(data).__class__ is list
     except UNREADABLE:
+        from .surrogates import well_formed  # nearly no file has halves of characters
+
         return well_formed(data) is not None
 
 
@@ -64,6 +65,8 @@ def _value(line: bytes) -> bytes:
         if decode(line).__class__ is not str:
             return line
     except UNREADABLE:
+        from .surrogates import ESCAPED, well_formed
+
         if ESCAPED.search(line) and well_formed(line) is not None:
             return line
     return encode(line.decode("utf-8", "replace"))

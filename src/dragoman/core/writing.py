@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -401,6 +400,8 @@ def is_whole(call: ToolCall) -> bool:
 
 def fault_of(text: str) -> str:
     """Why text is not a JSON object, and where it breaks; never a word of it, it may be secret."""
+    import json  # most arguments are JSON objects, and nobody asks
+
     try:
         value = json.loads(text)
     except json.JSONDecodeError as problem:
@@ -430,6 +431,8 @@ def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
         found = dict(items)
         repeated = repeated or len(found) != len(items)
         return found
+
+    import json  # few texts come so far
 
     try:
         json.loads(text, object_pairs_hook=pairs)
