@@ -209,8 +209,12 @@ def agent(source: str, turns: int, seed: int = 0, marks: bool = False) -> Iterat
 def _call(turn: int, number: int, rng: random.Random) -> dict[str, Any]:
     given = rng.choice(('{"path":"a.py","line":1}', '{"path": "b.py", "line": 1.0}', "{}", "no"))
     name = rng.choice(("files.read", "look"))
+    return tool_call(f"call_{turn}_{number}", name, given)
+
+
+def tool_call(name: str, function: str, given: str) -> dict[str, Any]:
     return {
-        "id": f"call_{turn}_{number}",
+        "id": name,
         "type": "function",
-        "function": {"name": name, "arguments": given},
+        "function": {"name": function, "arguments": given},
     }

@@ -157,6 +157,46 @@ def test_a_failed_conversion_leaves_nothing_behind() -> None:
     assert not list(stories.differences(iter(requests), Session, **CHAT))
 
 
+OPENED = [
+    {"role": "assistant", "content": None, "tool_calls": [stories.tool_call("c", "look", "{}")]},
+    {"role": "tool", "tool_call_id": "c", "content": "x"},
+]
+"""A conversation that the model has begun."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_put_before_a_conversation_is_put_there_each_time(target: str) -> None:
+    """A first turn of the user, or the word without which no JSON may be asked for."""
+    chat = [{"role": "user", "content": "Hi"}, *OPENED, {"role": "assistant", "content": "So."}]
+    for told in (OPENED * 3, chat * 3):
+        requests = [
+            stories.compact(
+                {
+                    "model": "m",
+                    "messages": told[:count],
+                    "response_format": {"type": "json_object"},
+                }
+            )
+            for count in (2, 4, 4, 6, 3, 6)
+        ]
+        source = "groq" if target == "openai-chat" else "openai-chat"
+        found = list(stories.differences(iter(requests), Session, source=source, target=target))
+        assert not found, found[0]
+
+
+def test_what_failed_while_it_was_written_is_cut_off() -> None:
+    """The turn of a request that is refused for its losses is not part of the next one."""
+    options: dict[str, Any] = {"source": "openai-chat", "target": "gemini", "fail_on": "dropped"}
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    for more in ({"role": "user", "content": "1", "name": "x"}, {"role": "user", "content": "2"}):
+        told = [*talk, *talk, more, *talk[1:], *talk]
+        requests = [
+            stories.compact({"model": "m", "messages": told[:count]}) for count in (1, 3, 5, 3, 7)
+        ]
+        requests.append(requests[0])
+        assert not list(stories.differences(iter(requests), Session, **options))
+
+
 def test_documents_belong_to_the_caller() -> None:
     session = Session(**CHAT)
     requests = [stories.compact(request) for request in stories.agent("openai-chat", 5)]

@@ -102,6 +102,8 @@ class Session:
             "key": key,
             "capsule_limit": capsule_limit,
         }
+        placed = self._writer.placed or (self._source is not None and self._source.placed)
+        self._plainly = carry or placed  # each request is converted as by ``convert``
         self._limit = limit
         self._parsed = Parsed(None if self._source is None else self._source.history)
         self._printed = Printed(self._writer.history)
@@ -165,10 +167,9 @@ class Session:
 
     def convert(self, doc: Json | bytes, *, capsule: Json | None = None) -> Result:
         """The next request of the conversation, in the target's dialect."""
-        if isinstance(doc, bytearray | memoryview):
+        if doc.__class__ is not bytes and isinstance(doc, bytearray | memoryview):
             doc = bytes(doc)
-        plain = doc.__class__ is not bytes or self._capsules["carry"] or capsule is not None
-        plain = plain or self._writer.placed or (self._source is not None and self._source.placed)
+        plain = self._plainly or doc.__class__ is not bytes or capsule is not None
         turn = None if plain else self.turn(doc)
         if turn is None:
             return self._plain(doc, capsule)

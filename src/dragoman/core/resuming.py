@@ -8,10 +8,13 @@ so all that a pass knows is what it made so far and some names.
 
 - A pass asks where it may begin, and with what (``begin``): at a calm place that it noted in an
   earlier turn, if all before it is the same.
-- On its way it notes one calm place of this turn (``note``), with a copy of what it has, and the
-  losses since it began. These are in the ledger again when it begins there. It is the end, if the
-  client only ever adds to its conversation: the model's turn comes next. Clients that mark the
-  newest message for the cache change it in the next turn; then it is the last place before that.
+- On its way it notes one calm place of this turn (``note``): how much it has, and the losses since
+  it began. These are in the ledger again when it begins there, and what came later is cut off. It
+  is the end, if the client only ever adds to its conversation: the model's turn comes next. Clients
+  that mark the newest message for the cache change it in the next turn; then it is the last place
+  before that.
+- What it has goes on with it: lists and names that only grow, of which there is one each. So
+  nobody may change what stands in them, and what is put before a conversation makes another list.
 
 Where something is not calm after all (a call without an id waits for its result, a cache mark may
 still have to go), it notes nothing, and begins with the first message the next time.
@@ -90,7 +93,8 @@ class Reads:
     def expect(self, history: list[Json] | None, known: int, grows: bool) -> None:
         """The list that is read next; so many of its elements are those of the last one."""
         self.history, self.grows = history, grows
-        self.notes = [note for note in self.notes if note[0] <= known]
+        if self.notes and self.notes[-1][0] > known:
+            self.notes = [note for note in self.notes if note[0] <= known]
 
     def begin(self, docs: list[Json]) -> tuple[list[Message], int, int, Any]:
         """What was read, up to which element; what is the next calm place; the reader's state.

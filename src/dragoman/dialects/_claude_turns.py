@@ -95,7 +95,9 @@ def without_final_thinking(tree: Request, log: Ledger) -> Request:
     `thinking`." Turns of the assistant that follow each other are one. A turn whose calls wait for
     their results is not final: the results are still to come.
     """
-    for block in tree.messages[-1].content if tree.messages else ():
+    if not tree.messages or tree.messages[-1].role in ("user", "tool"):
+        return tree  # as most end
+    for block in tree.messages[-1].content:
         if block.__class__ is ToolCall:
             return tree
     changed: list[Message] | None = None
