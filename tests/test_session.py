@@ -197,6 +197,68 @@ def test_what_failed_while_it_was_written_is_cut_off() -> None:
         assert not list(stories.differences(iter(requests), Session, **options))
 
 
+def called(name: str, function: str) -> list[dict[str, Any]]:
+    call = stories.tool_call(name, function, "{}")
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": name, "content": "x"},
+    ]
+
+
+def spelled(name: str, function: str) -> tuple[str, str]:
+    """An id and the name of a tool as Anthropic gets them."""
+    messages = [{"role": "user", "content": "Hi"}, *called(name, function)]
+    document = dragoman.convert({"model": "m", "messages": messages}, **CHAT).document
+    call = document["messages"][1]["content"][0]
+    return call["id"], call["name"]
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_names_of_turns_that_are_gone_are_free_again(tools: bool) -> None:
+    """And those of turns that stay are not: what had to be renamed stands beside its new name."""
+    odd = "a b", "c d"
+    new = spelled(*odd)
+    assert new[0] != odd[0]
+    assert new[1] != odd[1]
+    begun = [{"role": "user", "content": "Hi"}, *called("e", "f")]
+    doc: dict[str, Any] = {"model": "m"}
+    if tools:
+        function = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+        doc["tools"] = [{"type": "function", "function": function}]
+    requests = [
+        stories.compact({**doc, "messages": [*begun, *more]})
+        for more in (
+            (),
+            called(*odd),
+            called(*new),
+            (),
+            called(*odd),
+            [*called(*odd), *called(*new)],
+            [*called(*odd), *called(*new), *called("g", odd[1])],
+            called(new[0], "f"),
+        )
+    ]
+    for target in GREAT[1:]:
+        options = {"source": "openai-chat", "target": target}
+        assert not list(stories.differences(iter(requests), Session, **options))
+
+
+def test_an_item_to_which_a_later_turn_was_added() -> None:
+    """A model that says nothing is left out, and what the user says then joins what he had said."""
+    turns = [
+        [{"role": "user", "content": "Hi"}],
+        [{"role": "assistant", "content": ""}, {"role": "user", "content": "Well?"}],
+        [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Well?"}],
+    ]
+    requests = [
+        stories.compact({"model": "m", "messages": [message for turn in told for message in turn]})
+        for told in (turns[:1], turns[:2], [turns[0], turns[2]], turns, [*turns, turns[2]])
+    ]
+    for target in ("bedrock-converse", *GREAT):
+        options = {"source": "openrouter", "target": target}
+        assert not list(stories.differences(iter(requests), Session, **options))
+
+
 def test_documents_belong_to_the_caller() -> None:
     session = Session(**CHAT)
     requests = [stories.compact(request) for request in stories.agent("openai-chat", 5)]
