@@ -176,7 +176,7 @@ def measured(kind: str, source: str, target: str, turns: int, runs: int) -> Row:
         best = [[*map(min, *both)] for both in zip(best or row, row, strict=True)]
     yard, plain, ours, with_losses = best
     total = sum(yard)
-    ratios = plain[-1] / yard[-1], sum(ours) / total, ours[-1] / yard[-1]
+    ratios = sum(plain) / sum(yard[-3:]), sum(ours) / total, ours[-1] / yard[-1]
     return Row(kind, source, target, len(data[-1]), *ratios, sum(with_losses) / total)
 
 
