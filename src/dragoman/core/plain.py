@@ -153,7 +153,7 @@ def named(calls: list[Call], w: Writing) -> list[Call]:
     staying, known, limit = ids.staying, names.staying, ids.rule[1]
     for call_id, name, _ in calls:
         if call_id.isidentifier() and call_id.isascii() and len(call_id) <= limit:
-            staying.add(call_id)  # as in ``Names.stays``
+            staying[call_id] = None  # as in ``Names.stays``
         elif not ids.stays(call_id):
             raise Unusual
         if name not in known and not names.stays(name):
