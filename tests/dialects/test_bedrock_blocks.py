@@ -519,3 +519,15 @@ def test_it_is_refused_at_its_place(doc: Any, at: str) -> None:
         read(doc)
     found = raised.value.at
     assert found == at or found.rpartition("/")[0] == at  # of a key that is missing
+
+
+def test_parts_of_a_result_that_bear_no_mark() -> None:
+    payload = {"new": 1}
+    result = ToolResult("c", (Raw(NAME, payload, at="/p"), Text("A", at="/q")), at="/r")
+    (out,), lost = written(result)
+    assert (out["toolResult"]["content"], lost) == ([payload, {"text": "A"}], [])
+
+
+def test_a_citation_of_which_nothing_is_known() -> None:
+    (out,), _ = written(Text("A", (Citation("other", at="/c"),), at="/b"), same=True)
+    assert out["citationsContent"]["citations"] == [{"location": {"web": {"url": None}}}]
