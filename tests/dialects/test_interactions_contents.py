@@ -63,7 +63,7 @@ CONTENTS: list[tuple[Any, Block]] = [
             extras=kept(x=1),
         ),
     ),
-    ({"type": "image", "mime_type": "a"}, Raw(NAME, {"type": "image", "mime_type": "a"}, at="/c/0")),
+    ({"type": "image", "x": 1}, Raw(NAME, {"type": "image", "x": 1}, at="/c/0")),
     ({"type": "new", "x": 1}, Raw(NAME, {"type": "new", "x": 1}, at="/c/0")),
 ]  # fmt: skip
 
@@ -227,7 +227,8 @@ def test_steps_come_back() -> None:
 
     text, image = {"type": "text", "text": "A"}, {"type": "image", "uri": URL}
     for steps in (
-        [step(text)], [step(text), step(text)], [step(text, text)], [step(text, image), step(image)],
+        [step(text)], [step(text), step(text)], [step(text, text)],
+        [step(text, image), step(image)],
         [step(text, x=1)], [step({**text, "y": 1}, x=1)], [step({**text, "y": 1})],
         [step(image, text, x=1), step(text, x=1)],
     ):  # fmt: skip
