@@ -51,8 +51,7 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
-IDS: Rule = (r"[\s\S]", 1 << 20)
-NAMES: Rule = (r"[\s\S]", 1 << 20)
+FREE: Rule = (r"[\s\S]", 1 << 20)
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """What templates call the reasoning of a message; the first is what most do."""
 WORDS = cap.NOT_TEXT - {Media}
@@ -73,7 +72,7 @@ class Chatlike(Records):
     """Whether reasoning is a part of the content, and not a field beside it."""
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
-        return Writing(log, IDS, NAMES, self.is_same(dialect))
+        return Writing(log, FREE, FREE, self.is_same(dialect))
 
     # -- reading ----------------------------------------------------------------------------
 
