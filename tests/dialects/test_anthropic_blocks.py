@@ -434,7 +434,8 @@ def test_what_has_no_block_is_reported() -> None:
 def test_marks_are_counted() -> None:
     """A model takes four of them: each is remembered with what it stands in."""
     w = tools.writing(D, Ledger(), "native")
-    marked = [Text("A", cache=Cache("1h", at="/a")), Text("B"), Media("image", IMAGE, cache=CACHE)]
+    marked: tuple[Block, ...] = (Text("A", cache=Cache("1h", at="/a")), Text("B"))
+    marked += (Media("image", IMAGE, cache=CACHE),)
     found = blocks.write_blocks(D, marked, w)
     assert [mark for _, mark in w.marks] == [Cache("1h", at="/a"), CACHE]
     assert [doc for doc, _ in w.marks] == [found[0], found[2]]

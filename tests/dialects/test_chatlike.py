@@ -12,7 +12,18 @@ import pytest
 import dragoman
 from dragoman import Malformed, dialects
 from dragoman.ledger import Ledger
-from dragoman.model import History, Message, Raw, Reasoning, Text, Tool, ToolCall, ToolResult
+from dragoman.model import (
+    History,
+    Message,
+    Raw,
+    Reasoning,
+    Request,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolResult,
+)
 
 USER = {"role": "user", "content": "Hi"}
 FUNCTION = {"name": "f", "arguments": {"a": 1}}
@@ -23,6 +34,7 @@ CALLS: dict[str, Any] = {"role": "assistant", "tool_calls": [CALLED]}
 def read(messages: list[Any], dialect: str = "trl") -> tuple[Message, ...]:
     tree = dialects.get(dialect).read(messages, "messages")
     assert isinstance(tree, History)
+    assert tree.dialect == dialect
     return tree.messages
 
 
@@ -95,20 +107,28 @@ def test_a_tool_is_written_as_it_was(tool: Any) -> None:
     assert rewritten(record, facet="request") == record
 
 
+def toolbox(document: Any, facet: str) -> tuple[Tool, ...]:
+    tree = dialects.get("trl").read(document, facet)
+    assert isinstance(tree, Request | Toolbox)
+    assert tree.dialect == "trl"
+    assert tree.tools is not None
+    return tree.tools
+
+
 def test_a_tool_without_its_wrapper() -> None:
     inner = {"name": "f", "description": "F.", "parameters": {"type": "object"}}
-    (tool,) = dialects.get("trl").read([inner], "tools").tools  # type: ignore[union-attr]
+    (tool,) = toolbox([inner], "tools")
     assert tool == Tool("f", "F.", {"type": "object"}, at="/0", schema_at="/parameters")
     assert rewritten([inner], facet="tools") == [{"type": "function", "function": inner}]
     wrapped = [{"type": "function", "function": inner}]
-    (tool,) = dialects.get("trl").read(wrapped, "tools").tools  # type: ignore[union-attr]
+    (tool,) = toolbox(wrapped, "tools")
     assert (tool.schema_at, tool.extras) == ("/function/parameters", None)
-    (bare,) = dialects.get("trl").read(TOOLS[:1], "tools").tools  # type: ignore[union-attr]
+    (bare,) = toolbox(TOOLS[:1], "tools")
     assert (bare.schema, bare.schema_at) == (None, None)
 
 
 def test_no_tools() -> None:
-    assert dialects.get("trl").read([], "tools").tools == ()  # type: ignore[union-attr]
+    assert toolbox([], "tools") == ()
     assert rewritten([], facet="tools") == []
     record = {"messages": [USER], "tools": []}
     assert rewritten(record, facet="request") == record
@@ -250,8 +270,7 @@ def test_a_role_that_nobody_has() -> None:
 
 def test_tools_as_text_have_no_places_of_their_own() -> None:
     tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]'
-    tree = dialects.get("trl").read({"messages": [USER], "tools": tools}, "request")
-    (tool,) = tree.tools  # type: ignore[union-attr]
+    (tool,) = toolbox({"messages": [USER], "tools": tools}, "request")
     assert (tool.name, tool.at, tool.schema_at) == ("f", "/tools", None)
 
 
@@ -267,6 +286,9 @@ def test_what_stands_beside_the_content() -> None:
         {"role": "assistant", "reasoning_content": "One.\n\nTwo.\n\nThree.", "content": "A\nB"}
     ]
     assert "approximated text.boundary /d" in lost
+    document, lost = converted(History((Message("assistant", blocks[:3], at="/0"),), dialect="trl"))
+    assert document[0]["reasoning_content"] == "One.\n\nTwo.\n\nThree."
+    assert lost == ["approximated text.boundary /b"]
     silent = Reasoning((), at="/a")
     written = Message("assistant", (silent, Text("A", at="/c")), at="/0")
     document, _ = converted(History((written,), dialect="native"))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 import dragoman
 from dragoman import dialects
+from dragoman.core.capabilities import NO_CHOICE
 from dragoman.dialects import _sessions
 from dragoman.dialects._sessions import (
     Group,
@@ -110,12 +111,13 @@ def test_a_choice_that_says_nothing_is_no_loss(target: str) -> None:
 @pytest.mark.parametrize("target", PROMPTLESS)
 @pytest.mark.parametrize("facet", ["request", "messages"])
 def test_a_system_prompt_is_lost_block_by_block(target: str, facet: str) -> None:
-    parts = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
+    parts = [{"type": "text", "text": "no-A"}, {"type": "text", "text": "no-B"}]
     messages = [{"role": "system", "content": parts, "name": "n", "x": 1}, HI, WELL]
-    messages += [{"role": "developer", "content": "C"}, HI, WELL]
+    messages += [{"role": "developer", "content": "no-C"}, HI, WELL]
     document: Any = messages if facet == "messages" else {"model": "m", "messages": messages}
     base = "" if facet == "messages" else "/messages"
     found = dragoman.convert(document, source="openai-chat", target=target, facet=facet, now=0)
+    assert "no-" not in str(found.document)
     lost = [e for e in entries(found) if e.split()[1] in ("system", "message.name", "extras")]
     assert lost == sorted(
         [
@@ -307,7 +309,7 @@ def test_results_and_words_of_the_user_stand_in_one_line() -> None:
     assert grouped(both[0], Message("assistant", (text("/0c"),))) == [
         ("/0", "tool", ["/0a"]), ("/0", "assistant", ["/0c"]),
     ]  # fmt: skip
-    roles = ("user", "tool", "assistant", "system", "developer")
+    roles: tuple[Any, ...] = ("user", "tool", "assistant", "system", "developer")
     alike = {(a, b) for a in roles for b in roles if is_alike(Message(a, ()), Message(b, ()))}
     assert alike == {(r, r) for r in roles} | {("user", "tool"), ("tool", "user")}
 
@@ -356,7 +358,7 @@ def test_a_newer_version(version: Any, newer: bool) -> None:
 def test_what_an_api_can_without_what_only_requests_say() -> None:
     can = dialects.get("anthropic-messages").can
     stored = _sessions.stored(can)
-    assert (stored.strict, stored.choices, stored.thinking) == (False, _sessions.NO_CHOICE, None)
+    assert (stored.strict, stored.choices, stored.thinking) == (False, NO_CHOICE, None)
     assert replace(stored, strict=can.strict, choices=can.choices, thinking=can.thinking) == can
 
 
