@@ -13,6 +13,7 @@ import dragoman
 from dragoman import Malformed, dialects
 from dragoman.ledger import Ledger
 from dragoman.model import (
+    Extras,
     History,
     Message,
     Raw,
@@ -360,4 +361,28 @@ def test_keys_of_others_are_lost() -> None:
     assert sorted(x.path for x in result.losses if x.what == "extras") == [
         "/messages/0/x", "/messages/1/tool_calls/0/x", "/messages/1/x", "/messages/2/x",
         "/tools/0/function/x", "/x",
+    ]  # fmt: skip
+
+
+def test_freeform_calls_and_tools_are_functions() -> None:
+    call = ToolCall("c", "f", "x", "custom", at="/c")
+    for dialect in ("native", "trl"):
+        document, _ = converted(History((Message("assistant", (call,)),), dialect=dialect))
+        (written,) = document[0]["tool_calls"]
+        assert written["function"] == {"name": "f", "arguments": {"input": "x"}}
+        tool = Tool("f", "F.", kind="custom", at="/t")
+        ((defined,), _) = converted(Toolbox((tool,), dialect=dialect))
+        assert defined["function"]["parameters"]["required"] == ["input"]
+    (back,) = read([{"role": "assistant", "tool_calls": [written]}])
+    assert isinstance(back.content[0], ToolCall)
+
+
+def test_keys_of_a_message_of_which_nothing_is_left() -> None:
+    foreign = Extras("gemini", {"x": 1})
+    empty = Message("user", (Raw("gemini", {}, at="/b"),), at="/u", extras=foreign)
+    heard = ToolResult("c", (Text("1"),), name="f", at="/r", extras=Extras("gemini", {"y": 1}))
+    result = Message("tool", (heard,), at="/m", extras=foreign)
+    _, lost = converted(History((Message("user", (Text("Hi"),)), empty, result), dialect="native"))
+    assert [e for e in lost if "extras" in e] == [
+        "dropped extras /u/x", "dropped extras /m/x", "dropped extras /r/y",
     ]  # fmt: skip

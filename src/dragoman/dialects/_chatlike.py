@@ -335,7 +335,6 @@ def unnamed(messages: Sequence[Message]) -> Iterator[Message]:
             names |= {b.id: b.name for b in message.content if isinstance(b, ToolCall) and b.id}
         elif message.role == "tool":
             result = message.content[0]
-            if isinstance(result, ToolResult) and result.name is not None:
-                if names.get(result.call_id) == result.name:
-                    message = replace(message, content=(replace(result, name=None),))
+            if isinstance(result, ToolResult) and names.get(result.call_id) == result.name:
+                message = replace(message, content=(replace(result, name=None),))
         yield message
