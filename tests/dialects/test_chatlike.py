@@ -121,6 +121,8 @@ def test_a_tool_without_its_wrapper() -> None:
     (tool,) = toolbox([inner], "tools")
     assert tool == Tool("f", "F.", {"type": "object"}, at="/0", schema_at="/parameters")
     assert rewritten([inner], facet="tools") == [{"type": "function", "function": inner}]
+    (more,) = toolbox([{**inner, "x": 1}], "tools")
+    assert more.extras == Extras("trl", {"x": 1})
     wrapped = [{"type": "function", "function": inner}]
     (tool,) = toolbox(wrapped, "tools")
     assert (tool.schema_at, tool.extras) == ("/function/parameters", None)
@@ -152,6 +154,15 @@ def test_the_blocks_of_a_reply_and_their_places() -> None:
     assert message.content[0] == Reasoning(("Aha.",), at="/0/reasoning_content")
     assert message.extras is not None
     assert message.extras.fields == {"thinking": "Hm."}
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "thinking", "reasoning"])
+def test_each_name_of_reasoning(key: str) -> None:
+    (message,) = read([{"role": "assistant", key: "Hm.", "content": "Hi."}])
+    assert message.content[0] == Reasoning(
+        ("Hm.",), at=f"/0/{key}", extras=message.content[0].extras
+    )
+    assert message.extras is None
 
 
 @pytest.mark.parametrize("blank", ["", None, 5])
