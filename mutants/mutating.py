@@ -238,10 +238,15 @@ Found = tuple[str, ast.stmt, int, Edit]
 
 def _edits(tree: ast.Module) -> Iterator[Found]:
     for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and _is_named(statement):
             for line, edit in _in_table(statement):
                 yield "", statement, line, edit
     yield from _in_scope(tree, "")
+
+
+def _is_named(statement: ast.Assign | ast.AnnAssign) -> bool:
+    """Whether one name is given; of several there is no table to be put in."""
+    return isinstance(_target(statement), ast.Name)
 
 
 def _in_scope(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Found]:

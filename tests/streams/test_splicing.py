@@ -357,6 +357,9 @@ AFTER = b'data: {"id":"a-1","t":"Hi","p":"x3k","n":7}\n\n'
 BEFORE = b'data: {"p":"x3k","id":"a-1","u":{"a":1},"t":"Hi"}\n\n'
 RENEWED = b'data: {"id":"a-1","t":"Hi","u":{"a":1},"p":"x"}\n\n'
 PADDED = b'data: {"d":{"t":"Hi"}   }\n\n'
+TABBED = b'data: {"d":{"t":"Hi"}\t}\n\n'
+LONG = b'data: {"t":"Hi","id":"abcdefghijklmnop"}\n\n'
+WIDE = 'data: {"t":"Hi","\u00e9":1,"p":"x3k"}\n\n'.encode()
 VARYING: dict[str, Any] = {"p": str, "n": int, "u": Counts}
 
 
@@ -404,6 +407,9 @@ FITS: list[tuple[bytes, bytes, str, list[Any]]] = [
     (RENEWED, frame('"x"', RENEWED).replace(b":1}", b":2}"), "x", [{"u": {"a": 2}}]),
     (PADDED, frame('"x"', PADDED).replace(b"   }", b"}"), "x", []),
     (PADDED, frame('"x"', PADDED).replace(b"   }", b" \t }"), "x", []),
+    (TABBED, frame('"x"', TABBED).replace(b"\t}", b"  }"), "x", []),
+    (LONG, frame('"x"', LONG), "x", []),
+    (WIDE, frame('"x"', WIDE), "x", []),
 ]
 UNFIT: list[tuple[bytes, bytes]] = [
     (PLAIN, frame('""')),
@@ -430,6 +436,9 @@ UNFIT: list[tuple[bytes, bytes]] = [
     (BEFORE, BEFORE.replace(b'"a":1', b'"a":"1"')),
     (BEFORE, BEFORE.replace(b'{"a":1}', b"null")),
     (BEFORE, BEFORE.replace(b'"x3k"', b'\r"x3k"')),
+    (LONG, LONG.replace(b"abc", b"zbc")),
+    (LONG, LONG.replace(b"}", b" }")),
+    (WIDE, WIDE.replace(b"x3k", b"x3l")),
     (PADDED, PADDED.replace(b"   }", b" , }")),
     (PADDED, PADDED.replace(b"   }", b"\n }")),
     (PADDED, PADDED.replace(b"   }", b',"u":1  }')),

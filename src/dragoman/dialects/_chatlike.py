@@ -51,8 +51,7 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
-IDS: Rule = (r"[\s\S]", 1 << 20)
-NAMES: Rule = (r"[\s\S]", 1 << 20)
+FREE: Rule = (r"[\s\S]", 1 << 20)
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """What templates call the reasoning of a message; the first is what most do."""
 WORDS = cap.NOT_TEXT - {Media}
@@ -73,7 +72,7 @@ class Chatlike(Records):
     """Whether reasoning is a part of the content, and not a field beside it."""
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
-        return Writing(log, IDS, NAMES, self.is_same(dialect))
+        return Writing(log, FREE, FREE, self.is_same(dialect))
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -336,7 +335,6 @@ def unnamed(messages: Sequence[Message]) -> Iterator[Message]:
             names |= {b.id: b.name for b in message.content if isinstance(b, ToolCall) and b.id}
         elif message.role == "tool":
             result = message.content[0]
-            if isinstance(result, ToolResult) and result.name is not None:
-                if names.get(result.call_id) == result.name:
-                    message = replace(message, content=(replace(result, name=None),))
+            if isinstance(result, ToolResult) and names.get(result.call_id) == result.name:
+                message = replace(message, content=(replace(result, name=None),))
         yield message

@@ -236,7 +236,7 @@ class Rows:
         self.last = -1
         self.added: list[Json] = []
         if extras is not None and extras.dialect == dialect:
-            parts = {token for token in extras.inner if "/" not in token}
+            parts = frozenset(extras.inner)
             for token, value in extras.fields.items():
                 if token in parts:
                     self.parts[int(token)] = value

@@ -154,7 +154,6 @@ class CopilotCLI(SessionFile):
     def write_lines(self, tree: Request | History, log: Ledger) -> list[Json]:
         w = Writing(log, FREE, FREE, False)
         stamps = Stamps(log)
-        self.lose(tree.extras, tree.at, log)
         model = tree.model if isinstance(tree, Request) else None
         head = {
             "sessionId": NOBODY,

@@ -155,7 +155,9 @@ class Shape:
         self.mark = last[-MARK:] + first[:MARK]  # to search for all of it would take longer
         self.trim = slice(len(first[MARK:]), -len(last[:-MARK]) or None)
         self.hits = 0
-        self.span = self.step = self.limit = 0
+        self.span: int
+        self.step: int
+        self.limit: int
         self.sink: Sink
         self.write: Splice | None = None  # where the bytes of the source pass as they are
         self.renew: Callable[[Mapping[str, Json]], None]

@@ -170,13 +170,8 @@ def write_blocks(d: AnthropicMessages, blocks: Sequence[Block], w: Writing) -> l
 
 
 def write_block(d: AnthropicMessages, block: Block, w: Writing) -> Json | None:
+    """A block that is neither a text nor a call nor a result."""
     match block:
-        case Text():
-            return write_text(d, block, w)
-        case ToolCall():
-            return write_call(d, block, w)
-        case ToolResult():
-            return write_result(d, block, w)
         case Reasoning():
             return write_reasoning(d, block, w)
         case Media():

@@ -175,7 +175,7 @@ def read_results(docs: list[Json], at: str, called: Called) -> list[Message] | N
             return None
         if not (PLAIN_REPLYING(doc) and PLAIN_RESULT(result) and PLAIN_REPLY(reply)):
             return None
-        if call_id is not None and called.get(call_id) == name:
+        if called.get(call_id) == name:
             name = None
         elif called or call_id is not None:
             return None  # not as its call is: see pairing
@@ -424,12 +424,9 @@ def write_result(d: Gemini, result: ToolResult, w: Writing, called: Called) -> J
         and (extras is None or d.is_mute(extras))
         and not result.is_error
         and result.name is None
-        and result.cache is None
         and len(written) == 1
         and (text := written[0]).__class__ is Text
         and text.extras is None
-        and text.cache is None
-        and not text.citations
     ):  # the usual shape
         reply = {"output": text.text}
         usual = {"id": call_id, "name": called[call_id], "response": reply}
