@@ -15,7 +15,7 @@ from msgspec import Struct
 from .. import containers
 from ..containers import _tables
 from ..core import duplicates, lines, surrogates
-from ..core.reading import UNREADABLE, decode, encode, escape, parse
+from ..core.reading import UNREADABLE, decode, escape, parse
 from ..detect import begins_lines, candidates
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
@@ -82,16 +82,10 @@ class Reading:
         self.lines = 0
 
     def __iter__(self) -> Iterator[Record]:
-        found = _READ[self.piece.kind](self)
-        while True:
-            try:
-                record = next(found, None)
-            except unreadable() as problem:
-                yield Record(None, problem=problem)
-                return
-            if record is None:
-                return
-            yield record
+        try:
+            yield from _READ[self.piece.kind](self)
+        except unreadable() as problem:
+            yield Record(None, problem=problem)
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -120,25 +114,22 @@ def of_line(line: bytes, number: int | None, options: Options) -> Iterable[Recor
 
 def parsed(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
     """JSON, and what is lost where it is read: keys that stand twice, halves of characters."""
-    notes: tuple[Loss, ...] = ()
     try:
         value = decode(data)
     except UNREADABLE:
-        halves = surrogates.well_formed(data)
-        if halves is None:
-            return parse(data), ()  # which says what is wrong
-        value = halves.value
-        why = surrogates.WHY
-        notes = tuple(Loss("approximated", "text.surrogate", at, why) for at in halves.places)
-    if not notes and is_compact(data, value):
-        return value, ()
-    return value, (*duplicates.losses(data, value), *notes)
+        return _whole(data)
+    return value, duplicates.losses(data, value)
 
 
-def is_compact(data: bytes, value: Json) -> bool:
-    """Whether a line is spelled as we would spell it, so that no key can have been lost."""
-    written = encode(value)
-    return data.startswith(written) and len(data) - len(written) < 3  # a line break, at most
+def _whole(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
+    """The same where JSON cannot be read as it is: with a byte order mark, or halves."""
+    halves = surrogates.well_formed(data)
+    if halves is None:
+        value = parse(data)  # which says what is wrong
+        return value, duplicates.losses(data, value)
+    why = surrogates.WHY
+    notes = [Loss("approximated", "text.surrogate", at, why) for at in halves.places]
+    return halves.value, (*duplicates.losses(data, halves.value), *notes)
 
 
 def of_value(
