@@ -448,6 +448,20 @@ def test_a_length_in_tokens_by_a_tokenizer() -> None:
     assert done.manifest["splits"]["data"]["tokens"] > 10
 
 
+def test_the_tokens_of_a_long_text_are_those_of_the_line() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save("tokenizer.json")
+    long = claude(1)
+    long["messages"][0]["content"] = "so long " * 2000
+    write("a.jsonl", lines([long]))
+    splits = run("a.jsonl", tokenizer="tokenizer.json").manifest["splits"]
+    (text,) = texts()
+    assert splits["data"]["tokens"] == len(tokenizer.encode(text).ids)
+
+
 def test_duplicates() -> None:
     long = claude(0, 20)
     almost = claude(0, 20)

@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 from ..model import Json
 from .converting import Converter, Refused
 from .inputs import Chunk, Input
-from .noting import KINDS, MOST, ChunkNote, Losses, Reject, kind_of, wider
+from .noting import KINDS, ChunkNote, Losses, Reject, kind_of, short, wider
 from .records import Reading, Record
 
 
@@ -84,7 +84,7 @@ def _convert(
     clean = converter.clean
     for written in converter.lines(record):
         if isinstance(written, Refused):
-            at, why = clean(record.at + written.at), clean(str(written))[:MOST]
+            at, why = clean(record.at + written.at), short(clean(str(written)))
             out.rejects.append(Reject(input, line, at, written.code, why))
             continue
         note = written.note

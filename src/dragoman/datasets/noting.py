@@ -104,6 +104,11 @@ class ChunkNote(Struct):
             before[input] = before.get(input, 0) + count
 
 
+def short(text: str) -> str:
+    """A place or a reason, or its beginning."""
+    return text if len(text) <= MOST else f"{text[: MOST - 1]}…"
+
+
 class Losses:
     """Counts losses into the tables of a note; ``clean`` leaves out of places what must not be
     printed.
@@ -134,7 +139,7 @@ class Losses:
             self.counts[key] = 1
             if key not in table:
                 place, why = self.clean(at + loss.path), self.clean(loss.why)
-                table[key] = Count(0, 0, input, line, place[:MOST], why[:MOST])
+                table[key] = Count(0, 0, input, line, short(place), short(why))
 
     def settle(self) -> None:
         for key, times in self.counts.items():
