@@ -238,6 +238,13 @@ def test_a_packed_file_that_breaks_off_is_told() -> None:
     assert done.manifest["records"]["written"] > 0
 
 
+def test_a_database_of_sessions_is_told_apart_from_what_is_no_json() -> None:
+    write("sessions.db", b"SQLite format 3\0\x10\0")
+    run("sessions.db")
+    (reject,) = rejects()
+    assert "a database" in reject["why"]
+
+
 def test_a_value_that_is_a_string_here_and_a_list_there_stays_what_it_is() -> None:
     mixed = [{"model": "gpt-5", "max_completion_tokens": 5, "messages": [
         {"role": "user", "content": content}]} for content in

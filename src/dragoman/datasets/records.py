@@ -42,6 +42,8 @@ PLAIN = frozenset(
     )
 )
 """Keys that no container has alone: what has no others is looked at no further."""
+DATABASE = b"SQLite format 3\0"
+"""How the files begin in which some agents store their sessions."""
 LOOKED_AT = 32
 SURE = 0.5
 WHOLE_ROW = ""
@@ -309,6 +311,8 @@ def _of_file(reading: Reading) -> Iterator[Record]:
         _tables.arrow()  # which says what is missing
         raise Malformed("a table that cannot be read; it must not be packed")
     data = read_whole(name, options.max_size)
+    if data.startswith(DATABASE):
+        raise Unsupported("a database, which is no input of a data set; convert its sessions first")
     source = options.source and writer_of(options.source)
     if (source and source.lines) or (lines.are_several(data) and begins_lines(data[:65536])):
         value, notes = parsed(lines.as_list(data))
