@@ -25,9 +25,12 @@ def asked(name: str) -> dict[str, Any]:
 def test_ids_of_one_form_are_one_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[Any] = []
     found = detecting.detected
-    monkeypatch.setattr(
-        detecting, "detected", lambda value, facet: (looks.append(value), found(value, facet))[1]
-    )
+
+    def detected(value: Any, facet: str | None) -> detecting.Source:
+        looks.append(value)
+        return found(value, facet)
+
+    monkeypatch.setattr(detecting, "detected", detected)
     detector = detecting.Detector(None)
     for letter in "abcXYZ019":
         assert detector.find(asked(f"call_{letter * 24}"), None, None).dialect == "openai-chat"
