@@ -96,7 +96,8 @@ class Records(Dialect):
 
     def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
         """Results after their calls and in their order: that is all that pairs them here."""
-        if messages is log.usual:
+        is_usual = messages is log.usual
+        if is_usual:
             return messages
         messages = results_in_place(messages, log)
         if are_in_order(messages):  # as nearly all are
