@@ -238,6 +238,13 @@ def test_a_packed_file_that_breaks_off_is_told() -> None:
     assert done.manifest["records"]["written"] > 0
 
 
+def test_a_database_of_sessions_is_told_apart_from_what_is_no_json() -> None:
+    write("sessions.db", b"SQLite format 3\0\x10\0")
+    run("sessions.db")
+    (reject,) = rejects()
+    assert "a database" in reject["why"]
+
+
 def test_a_value_that_is_a_string_here_and_a_list_there_stays_what_it_is() -> None:
     mixed = [{"model": "gpt-5", "max_completion_tokens": 5, "messages": [
         {"role": "user", "content": content}]} for content in
@@ -446,6 +453,20 @@ def test_a_length_in_tokens_by_a_tokenizer() -> None:
     assert len(read()) == 1
     assert done.manifest["filtered"] == {"more than 40 tokens": 1}
     assert done.manifest["splits"]["data"]["tokens"] > 10
+
+
+def test_the_tokens_of_a_long_text_are_those_of_the_line() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save("tokenizer.json")
+    long = claude(1)
+    long["messages"][0]["content"] = "so long " * 2000
+    write("a.jsonl", lines([long]))
+    splits = run("a.jsonl", tokenizer="tokenizer.json").manifest["splits"]
+    (text,) = texts()
+    assert splits["data"]["tokens"] == len(tokenizer.encode(text).ids)
 
 
 def test_duplicates() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.datasets import Job, Line, Options, Run
 from dragoman.datasets.lines import Rejected
+from dragoman.datasets.records import parsed
 
 TURNS = ["Hi", "Hello.", "Again", "Hello again."]
 ROLES = ["user", "assistant"] * 2
@@ -60,3 +61,8 @@ def test_datasets_map_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert mapped.column_names == ["id", "request", "record"]
     for row in mapped:
         assert json.loads(row["record"])["messages"] == CHAT["messages"]
+
+
+def test_a_key_twice_is_told_in_a_line_with_a_byte_order_mark() -> None:
+    value, notes = parsed(b'\xef\xbb\xbf{"a": 1, "a": 2}\n')
+    assert (value, [note.path for note in notes]) == ({"a": 2}, ["/a"])

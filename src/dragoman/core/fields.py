@@ -22,6 +22,7 @@ is a method of the dialect; the table names it in ``methods``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from math import inf
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -52,6 +53,8 @@ whole, number, text, flag, mapping = maybe_int, maybe_number, maybe_str, maybe_b
 
 NAMES = tuple(name for name in Params.__struct_fields__ if name not in ("ats", "at", "extras"))
 """Every parameter that the tree can hold."""
+USUAL = ("max_tokens", "temperature", "stream")
+"""Those that nearly every request has, if any."""
 OMITTED: dict[str, Any] = {"candidates": 1, "stream": False}
 """Values that mean the same as no value in every dialect."""
 HINTS = dict.fromkeys(("previous_id", "conversation_id"), "; send the whole conversation")
@@ -228,6 +231,7 @@ class Fields:
         self.names = (*self._rows, *self.methods)
         """The parameters that can be written, at least in the same dialect."""
         self._missing = tuple(name for name in NAMES if name not in self.names)
+        self._few = tuple(name for name in USUAL if name in self._missing)
         self._absent = (None,) * (len(self._missing) + 2)
         self._values: Callable[[Params], Any] = attrgetter("extras", "extras", *self._missing)
         self._prepare()
@@ -399,7 +403,7 @@ class Fields:
         same, log = w.same, w.log
         if self._quick and not spelling and self._write_usual(out, params, same):
             return None
-        if self._missing and self._values(params) != self._absent:
+        if self._missing:
             self._lose(params, log, target)
         for row, name, outer, key, limited, span in self._steps:
             value = getattr(params, name)
@@ -450,10 +454,14 @@ class Fields:
 
     def _lose(self, params: Params, log: Ledger, target: str) -> None:
         """The parameters that the target has no field for."""
-        for name, value in zip(self._missing, self._values(params)[2:], strict=True):
-            if value is not None and (at := place_of(params, name)) is not None:
-                why = NO_FIELD.format(target=target, name=name)
-                log.dropped(name, at, why + HINTS.get(name, ""))
+        names, limit, heat = self._missing, params.max_tokens, params.temperature
+        if params == Params(limit, heat, stream=params.stream, ats=params.ats):
+            names = self._few  # there are no others
+        elif self._values(params) == self._absent:
+            return
+        for name in names:
+            if (place := place_of(params, name)) is not None:
+                log.dropped(name, place, no_field(target, name))
 
     def _refuse(self, params: Params, log: Ledger, target: str) -> Params:
         """The parameters without those that methods would write, and the target refuses."""
@@ -461,6 +469,12 @@ class Fields:
             if (at := place_of(params, name)) is not None:
                 log.dropped(name, at, why.format(target=target, name=name))
         return replace(params, **dict.fromkeys(self.refuses))
+
+
+@cache
+def no_field(target: str, name: str) -> str:
+    """Why a parameter is dropped that the target has no field for."""
+    return NO_FIELD.format(target=target, name=name) + HINTS.get(name, "")
 
 
 def place_of(params: Params, name: str) -> str | None:

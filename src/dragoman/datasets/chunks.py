@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 from ..model import Json
 from .converting import Converter, Refused
 from .inputs import Chunk, Input
-from .noting import KINDS, MOST, ChunkNote, Reject, kind_of, wider
+from .noting import KINDS, ChunkNote, Losses, Reject, kind_of, short, wider
 from .records import Reading, Record
 
 
@@ -26,8 +26,10 @@ def convert(
     """Write the lines of a chunk and give its note; ``columns``: with what each key holds."""
     converter.begin()
     out = ChunkNote()
+    losses = Losses(out.losses, converter.clean)
     with uncollected():
-        _convert_all(converter, chunk, inputs, sink, out, columns)
+        _convert_all(converter, chunk, inputs, sink, out, losses, columns)
+    losses.settle()
     out.filtered = dict(converter.filtered)
     out.redacted = dict(converter.redacted)
     out.edits = {what: count for what, count in converter.edits.items() if count}
@@ -53,6 +55,7 @@ def _convert_all(
     inputs: list[Input],
     sink: Sink | BinaryIO,
     out: ChunkNote,
+    losses: Losses,
     columns: bool,
 ) -> None:
     for piece in chunk.pieces:
@@ -63,7 +66,7 @@ def _convert_all(
         for record in reading:
             count += 1
             line = None if record.line is None else before + record.line
-            _convert(converter, record, index, line, sink, out, columns)
+            _convert(converter, record, index, line, sink, out, losses, columns)
         out.lines[index] = before + reading.lines
         out.read[index] = out.read.get(index, 0) + count
 
@@ -75,19 +78,21 @@ def _convert(
     line: int | None,
     sink: Sink | BinaryIO,
     out: ChunkNote,
+    losses: Losses,
     columns: bool,
 ) -> None:
     clean = converter.clean
     for written in converter.lines(record):
         if isinstance(written, Refused):
-            at, why = clean(record.at + written.at), clean(str(written))[:MOST]
+            at, why = clean(record.at + written.at), short(clean(str(written)))
             out.rejects.append(Reject(input, line, at, written.code, why))
             continue
+        note = written.note
         sink.write(written.data)
         sink.write(b"\n")
-        out.notes.append(written.note)
+        out.notes.append(note)
         if written.losses:
-            out.lose(written.note.source, written.losses, input, line, record.at, clean)
+            losses.add(note.source, written.losses, input, line, record.at)
         if columns:
             note_columns(written.document, out.columns)
 

@@ -11,8 +11,9 @@ import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import dialects
@@ -56,7 +57,7 @@ Ready: TypeAlias = tuple[Request, str, bytes, dict[str, Json], list[Loss]]
 """A conversation, its dialect, the digest of how it begins, its columns, what was lost so far."""
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True):
     """A line, what it is, and what was lost."""
 
     data: bytes
@@ -76,6 +77,7 @@ class Converter:
         self.redactor = Redactor(options.redact, options.redact_patterns)
         self.redacts = bool(self.redactor)
         self.looks = options.valid or self.redacts or self.writer.keeps_source
+        self.looks |= options.tokenizer is not None
         """Whether somebody looks into what was written, before it is bytes."""
         self.formats = frozenset(writer_of(name).name for name in options.formats)
         self.filters = options.tool_calls is not None
@@ -223,11 +225,11 @@ class Converter:
     ) -> Written:
         """A conversation as a line."""
         options = self.options
-        measured = measure(tree)
+        chars, roles, tools = measure(tree)
         if self.filters:
-            if options.tool_calls is not None and bool(measured.tools) is not options.tool_calls:
-                raise Filtered("tool calls" if measured.tools else "no tool calls")
-            within(measured.chars, options.min_chars, options.max_chars, "characters")
+            if options.tool_calls is not None and bool(tools) is not options.tool_calls:
+                raise Filtered("tool calls" if tools else "no tool calls")
+            within(chars, options.min_chars, options.max_chars, "characters")
         log = Ledger(target=self.writer.name)
         log.embeds = not (carried or self.looks or source == self.writer.name)
         document = self.writer.write(tree, log)
@@ -247,16 +249,8 @@ class Converter:
             tokens = self.count_tokens(spoken(document, tree))
             within(tokens, options.min_tokens, options.max_tokens, "tokens")
         data = encode(document)
-        note = Note(
-            0,
-            conversation,
-            source,
-            measured.chars,
-            len(tree.messages),
-            tokens,
-            measured.roles,
-            measured.tools,
-        )
+        count = len(tree.messages)
+        note = Note(0, conversation, source, chars, count, tokens, roles, tools)
         if options.dedup is not None:
             note.content = hashlib.blake2b(data, digest_size=16).digest()
             if self.likeness is not None:

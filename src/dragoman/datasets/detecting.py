@@ -22,7 +22,9 @@ PARTS = ("content", "parts", "message", "payload", "tool_calls", "function", "so
 """Keys of a message below which its blocks stand."""
 LOOKED_INTO = frozenset((*TELLING, *PARTS, "id"))
 START = 6
-"""How much of an id or another text is looked at: ``toolu_01...``, ``call_...``."""
+"""How much of a text is looked at: ``<bos>...``."""
+FAMILY = 12
+"""How long the first word of an id is at most that all ids of one API begin with."""
 
 
 class Source(NamedTuple):
@@ -116,7 +118,7 @@ def _item(value: Json) -> object:
         if kind is str and key in TELLING:
             parts.append(inner)
         elif kind is str and key == "id":
-            parts.append(inner[:START])
+            parts.append(family(inner))
         elif kind is list and key in PARTS:
             parts.append(_items(inner))
         elif kind is dict and key in PARTS:
@@ -124,3 +126,13 @@ def _item(value: Json) -> object:
         else:
             parts.append(kind)
     return tuple(parts)
+
+
+def family(name: str) -> tuple[str, int]:
+    """What ids of one API have in common: how they begin, and how long they are.
+
+    >>> family("call_a1b2"), family("toolu_01XYZ"), family("D681PevKs")
+    (('call', 9), ('toolu', 11), ('', 9))
+    """
+    head, mark, _ = name[:FAMILY].partition("_")
+    return (head if mark else ""), len(name)

@@ -36,7 +36,8 @@ TABLES = (".parquet", ".arrow", ".feather")
 KNOWN = (*LINES, *TABLES, ".json", ".har", ".yaml", ".yml", ".flow", ".flows", ".mitm", ".zip")
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
-BUFFER = 1024 * 1024
+BUFFER = 4 * 1024 * 1024
+"""How much is read at once: a long line that lies in two buffers is put together twice."""
 PEEK = 64 * 1024
 """How much of a file is looked at to see whether its lines are one document."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -94,29 +93,6 @@ class ChunkNote(Struct):
     columns: dict[str, str] = {}
     """key of the written objects -> what its values are, for tables"""
 
-    def lose(
-        self,
-        source: str,
-        losses: list[Loss],
-        input: int,
-        line: int | None,
-        at: str,
-        clean: Callable[[str], str],
-    ) -> None:
-        """Count the losses of one line. ``clean`` leaves out of places what must not be printed."""
-        table = self.losses.setdefault(source, {})
-        seen = set()
-        for loss in losses:
-            key = f"{loss.kind} {loss.what}"
-            count = table.get(key)
-            if count is None:
-                place, why = clean(at + loss.path), clean(loss.why)
-                count = table[key] = Count(0, 0, input, line, place[:MOST], why[:MOST])
-            count.times += 1
-            if key not in seen:
-                seen.add(key)
-                count.records += 1
-
     def place(self, before: dict[int, int]) -> None:
         """Count the lines on, where ``before`` has how many the chunks before it had."""
         counts = (count for table in self.losses.values() for count in table.values())
@@ -126,6 +102,51 @@ class ChunkNote(Struct):
                 place.line += before.get(place.input, 0)
         for input, count in self.lines.items():
             before[input] = before.get(input, 0) + count
+
+
+def short(text: str) -> str:
+    """A place or a reason, or its beginning."""
+    return text if len(text) <= MOST else f"{text[: MOST - 1]}…"
+
+
+class Losses:
+    """Counts losses into the tables of a note; ``clean`` leaves out of places what must not be
+    printed.
+
+    Most records lose just what the one before them lost. So they are compared, and counted
+    together: what was counted last is in the tables after ``settle``.
+    """
+
+    def __init__(self, tables: dict[str, dict[str, Count]], clean: Callable[[str], str]) -> None:
+        self.tables, self.clean = tables, clean
+        self.last: tuple[str, list[Loss]] = "", []
+        self.counts: dict[str, int] = {}  # of the last record, by kind and code
+        self.records = 0  # that lost the same
+
+    def add(self, source: str, losses: list[Loss], input: int, line: int | None, at: str) -> None:
+        """The losses of a line, and where its record is."""
+        if (source, losses) == self.last:
+            self.records += 1
+            return
+        self.settle()
+        self.last, self.records, self.counts = (source, losses), 1, {}
+        table = self.tables.setdefault(source, {})
+        for loss in losses:
+            key = f"{loss.kind} {loss.what}"
+            if key in self.counts:
+                self.counts[key] += 1
+                continue
+            self.counts[key] = 1
+            if key not in table:
+                place, why = self.clean(at + loss.path), self.clean(loss.why)
+                table[key] = Count(0, 0, input, line, short(place), short(why))
+
+    def settle(self) -> None:
+        for key, times in self.counts.items():
+            count = self.tables[self.last[0]][key]
+            count.times += times * self.records
+            count.records += self.records
+        self.records = 0
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -208,15 +229,8 @@ def kind_of(value: Json) -> str:
 # -- measures --------------------------------------------------------------------------------------
 
 
-class Measure(NamedTuple):
-    """How long a conversation is, who speaks, and which tools are called."""
-
-    chars: int
-    roles: dict[str, int]
-    tools: dict[str, int]
-
-
-def measure(tree: Request) -> Measure:
+def measure(tree: Request) -> tuple[int, dict[str, int], dict[str, int]]:
+    """How many characters a conversation has, who speaks, and which tools are called."""
     chars = 0
     roles: dict[str, int] = {}
     tools: dict[str, int] = {}
@@ -236,7 +250,7 @@ def measure(tree: Request) -> Measure:
                 tools[name] = tools.get(name, 0) + 1
             else:
                 chars += sum(map(len, words(block)))
-    return Measure(chars, roles, tools)
+    return chars, roles, tools
 
 
 def words(block: Block) -> Iterator[str]:

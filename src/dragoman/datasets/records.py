@@ -15,7 +15,7 @@ from msgspec import Struct
 from .. import containers
 from ..containers import _tables
 from ..core import duplicates, lines, surrogates
-from ..core.reading import UNREADABLE, decode, encode, escape, parse
+from ..core.reading import UNREADABLE, decode, escape, parse
 from ..detect import begins_lines, candidates
 from ..errors import DragomanError, Malformed, Unsupported
 from ..ledger import Loss
@@ -42,6 +42,8 @@ PLAIN = frozenset(
     )
 )
 """Keys that no container has alone: what has no others is looked at no further."""
+DATABASE = b"SQLite format 3\0"
+"""How the files begin in which some agents store their sessions."""
 LOOKED_AT = 32
 SURE = 0.5
 WHOLE_ROW = ""
@@ -82,16 +84,10 @@ class Reading:
         self.lines = 0
 
     def __iter__(self) -> Iterator[Record]:
-        found = _READ[self.piece.kind](self)
-        while True:
-            try:
-                record = next(found, None)
-            except unreadable() as problem:
-                yield Record(None, problem=problem)
-                return
-            if record is None:
-                return
-            yield record
+        try:
+            yield from _READ[self.piece.kind](self)
+        except unreadable() as problem:
+            yield Record(None, problem=problem)
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -120,25 +116,22 @@ def of_line(line: bytes, number: int | None, options: Options) -> Iterable[Recor
 
 def parsed(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
     """JSON, and what is lost where it is read: keys that stand twice, halves of characters."""
-    notes: tuple[Loss, ...] = ()
     try:
         value = decode(data)
     except UNREADABLE:
-        halves = surrogates.well_formed(data)
-        if halves is None:
-            return parse(data), ()  # which says what is wrong
-        value = halves.value
-        why = surrogates.WHY
-        notes = tuple(Loss("approximated", "text.surrogate", at, why) for at in halves.places)
-    if not notes and is_compact(data, value):
-        return value, ()
-    return value, (*duplicates.losses(data, value), *notes)
+        return _whole(data)
+    return value, duplicates.losses(data, value)
 
 
-def is_compact(data: bytes, value: Json) -> bool:
-    """Whether a line is spelled as we would spell it, so that no key can have been lost."""
-    written = encode(value)
-    return data.startswith(written) and len(data) - len(written) < 3  # a line break, at most
+def _whole(data: bytes) -> tuple[Json, tuple[Loss, ...]]:
+    """The same where JSON cannot be read as it is: with a byte order mark, or halves."""
+    halves = surrogates.well_formed(data)
+    if halves is None:
+        value = parse(data)  # which says what is wrong
+        return value, duplicates.losses(data, value)
+    why = surrogates.WHY
+    notes = [Loss("approximated", "text.surrogate", at, why) for at in halves.places]
+    return halves.value, (*duplicates.losses(data, halves.value), *notes)
 
 
 def of_value(
@@ -318,6 +311,8 @@ def _of_file(reading: Reading) -> Iterator[Record]:
         _tables.arrow()  # which says what is missing
         raise Malformed("a table that cannot be read; it must not be packed")
     data = read_whole(name, options.max_size)
+    if data.startswith(DATABASE):
+        raise Unsupported("a database, which is no input of a data set; convert its sessions first")
     source = options.source and writer_of(options.source)
     if (source and source.lines) or (lines.are_several(data) and begins_lines(data[:65536])):
         value, notes = parsed(lines.as_list(data))

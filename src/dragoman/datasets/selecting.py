@@ -108,9 +108,9 @@ def rounded(number: int) -> int:
     >>> rounded(7), rounded(1234), rounded(98765)
     (7, 1200, 98000)
     """
-    size = 1
-    while number // size >= 100:
-        size *= 10
+    if number < 100:
+        return number
+    size: int = 10 ** (len(str(number)) - 2)
     return number // size * size
 
 
@@ -148,9 +148,9 @@ class Selection:
             if reason is not None:
                 self.dropped[reason] += 1
             elif self.late:
-                self.kept.add(self.rank(), Run(chunk, begin, each.length), each)
-            else:
-                yield from self.place(Run(chunk, begin, each.length), each)
+                self.kept.add(self.rank(), chunk, begin, each)
+            elif (full := self.place(chunk, begin, each)) is not None:
+                yield full
 
     def why_not(self, note: Note) -> str | None:
         """Why a line does not stay."""
@@ -182,14 +182,15 @@ class Selection:
                 return name
         return name
 
-    def place(self, run: Run, note: Note) -> Iterator[Shard]:
-        """Put a line into the shard that is open."""
-        name = self.split_of(note.conversation)
+    def place(self, chunk: int, start: int, note: Note) -> Shard | None:
+        """Put a line into the shard that is open; the one before it, if that is full."""
+        name, full = self.split_of(note.conversation), None
         self.splits[name].add(note)
         opened = self.open[name]
-        if not self.single and opened.size and opened.size + run.length > self.options.shard_size:
-            yield opened.close()
-        opened.add(run)
+        if not self.single and opened.size and opened.size + note.length > self.options.shard_size:
+            full = opened.close()
+        opened.add(chunk, start, note.length)
+        return full
 
     def finish(self) -> Iterator[Shard]:
         """The shards that are left."""
@@ -197,8 +198,9 @@ class Selection:
             most = self.options.sample
             number = None if most is None or most < 1 else int(most)
             self.dropped["not sampled"] += self.kept.draw(number, self.options.shuffle)
-            for run, note in self.kept.in_order():
-                yield from self.place(run, note)
+            for chunk, start, note in self.kept.in_order():
+                if (full := self.place(chunk, start, note)) is not None:
+                    yield full
         self.dropped += Counter()  # without those that are zero
         for opened in self.open.values():
             if opened.size or self.single:
@@ -214,24 +216,32 @@ class _Open:
 
     def __init__(self, name: str) -> None:
         self.name, self.number = name, 0
+        self.begin()
+
+    def begin(self) -> None:
         self.chunks: set[int] = set()
         self.runs: list[Run] = []
         self.size = self.records = 0
+        self.chunk = self.start = self.end = -1  # of the last run, which may go on
 
-    def add(self, run: Run) -> None:
-        last = self.runs[-1] if self.runs else None
-        if last is not None and last.chunk == run.chunk and last.start + last.length == run.start:
-            self.runs[-1] = Run(run.chunk, last.start, last.length + run.length)
-        else:
-            self.runs.append(run)
-            self.chunks.add(run.chunk)
-        self.size += run.length
+    def add(self, chunk: int, start: int, length: int) -> None:
+        if start != self.end or chunk != self.chunk:
+            self.end_run()
+            self.chunk, self.start = chunk, start
+            self.chunks.add(chunk)
+        self.end = start + length
+        self.size += length
         self.records += 1
 
+    def end_run(self) -> None:
+        if self.end > self.start:
+            self.runs.append(Run(self.chunk, self.start, self.end - self.start))
+
     def close(self) -> Shard:
+        self.end_run()
         shard = Shard(f"{self.name}-{self.number:05}", tuple(self.runs), self.records)
         self.number += 1
-        self.runs, self.chunks, self.size, self.records = [], set(), 0, 0
+        self.begin()
         return shard
 
 
@@ -248,10 +258,10 @@ class _Kept:
         self.notes = bytearray()
         self.order: Sequence[int] = ()
 
-    def add(self, rank: int, run: Run, note: Note) -> None:
+    def add(self, rank: int, chunk: int, start: int, note: Note) -> None:
         self.ranks.append(rank)
-        self.chunks.append(run.chunk)
-        self.starts.append(run.start)
+        self.chunks.append(chunk)
+        self.starts.append(start)
         note.content = note.signature = b""
         self.notes += _pack(note)
         self.places.append(len(self.notes))
@@ -264,7 +274,7 @@ class _Kept:
         self.order = array("Q", sorted(chosen, key=rank)) if shuffled else chosen
         return len(everything) - len(chosen)
 
-    def in_order(self) -> Iterator[tuple[Run, Note]]:
+    def in_order(self) -> Iterator[tuple[int, int, Note]]:
         for i in self.order:
             note = _unpack(memoryview(self.notes)[self.places[i] : self.places[i + 1]])
-            yield Run(self.chunks[i], self.starts[i], note.length), note
+            yield self.chunks[i], self.starts[i], note

@@ -23,7 +23,7 @@ from ..core.reading import (
     need_dict,
     need_str,
 )
-from ..core.writing import Rule, Writing, object_or_text, parameters
+from ..core.writing import Rule, Writing, json_of, object_or_text, parameters
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..model import (
@@ -200,21 +200,24 @@ class Chatlike(Records):
         return [doc for doc in written if doc is not None]
 
     def write_turn(self, message: Message, names: dict[str, str], w: Writing) -> Json | None:
-        if message.role == "tool" and message.content:
-            block = message.content[0]
+        role, content = message.role, message.content
+        if role == "tool" and content:
+            block = content[0]
             if not isinstance(block, ToolResult):
                 raise Malformed("only tool results are allowed in a tool message", block.at)
-            self.lose(message.extras, message.at, w.log)
+            if message.extras is not None:
+                self.lose(message.extras, message.at, w.log)
             return self.write_result(block, names, w)
-        content = message.content
         if len(content) == 1 and (text := plain_text(content[0])) is not None:
             if message.extras is None and message.name is None:  # as most are
-                return {"role": message.role, "content": text}
-        doc: dict[str, Json] = {"role": message.role}
+                return {"role": role, "content": text}
+        doc: dict[str, Json] = {"role": role}
         parts: list[Json] = []
         calls: list[Json] = []
-        for block in message.content:
-            if isinstance(block, ToolCall) and message.role == "assistant":
+        for block in content:
+            if (text := plain_text(block)) is not None:  # as most are
+                parts.append((text, block.at))
+            elif block.__class__ is ToolCall and role == "assistant":
                 calls.append(self.write_call(block, names, w))
             elif isinstance(block, Reasoning) and not self.thinks_in_content:
                 self.write_reasoning(doc, block, w)
@@ -281,8 +284,9 @@ class Chatlike(Records):
             out["id"] = call.id
             names[call.id] = name
         out["type"] = "function"
-        out["function"] = {"name": name, "arguments": object_or_text(call, w)}
-        return self.emit(out, call, w.log)
+        arguments = object_or_text(call, w) if w.same else json_of(call, w.log)
+        out["function"] = {"name": name, "arguments": arguments}
+        return out if call.extras is None else self.emit(out, call, w.log)
 
     def write_result(self, result: ToolResult, names: dict[str, str], w: Writing) -> Json:
         out: dict[str, Json] = {"role": "tool"}
@@ -303,7 +307,7 @@ class Chatlike(Records):
             ]
             if texts or not w.same:
                 out["content"] = self.join_all(texts, w)
-        return self.emit(out, result, w.log)
+        return out if result.extras is None else self.emit(out, result, w.log)
 
     def write_toolbox(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
         return [self.write_tool(tool, w) for tool in tools]

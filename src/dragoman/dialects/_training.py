@@ -7,6 +7,7 @@ message are one; a failed result says so by how its text begins.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -62,14 +63,16 @@ class Records(Dialect):
 
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
-            w.log.dropped("tool_call.id", call.at, f"{self.name} has no field for tool call ids")
-        self.lose(call.extras, call.at, w.log)
+            w.log.dropped("tool_call.id", call.at, no_call_ids(self.name))
+        if call.extras is not None:
+            self.lose(call.extras, call.at, w.log)
 
     def plain(self, block: Block, log: Ledger) -> str | None:
         """The words of a block that is neither a call nor reasoning; None where it has none."""
         match block:
             case Text():
-                self.lose(block.extras, block.at, log)
+                if block.extras is not None:
+                    self.lose(block.extras, block.at, log)
                 return block.text
             case _:
                 self.omit(block, log)
@@ -77,6 +80,8 @@ class Records(Dialect):
 
     def join_texts(self, texts: Sequence[tuple[str, str]], log: Ledger) -> str:
         """Several texts (with their places) as one, each on lines of its own."""
+        if len(texts) == 1 and not texts[0][0].isspace() and texts[0][0]:
+            return texts[0][0]  # as most are
         kept = [text for text, at in texts if not self.is_lost(text, at, log)]
         if len(kept) > 1:
             for _, at in texts[1:]:
@@ -91,6 +96,9 @@ class Records(Dialect):
 
     def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
         """Results after their calls and in their order: that is all that pairs them here."""
+        is_usual = messages is log.usual
+        if is_usual:
+            return messages
         messages = results_in_place(messages, log)
         if are_in_order(messages):  # as nearly all are
             return messages
@@ -119,6 +127,11 @@ class Records(Dialect):
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+@cache
+def no_call_ids(target: str) -> str:
+    return f"{target} has no field for tool call ids"
 
 
 def has_words(texts: Sequence[tuple[str, str]]) -> bool:

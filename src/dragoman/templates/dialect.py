@@ -85,6 +85,7 @@ class ChatTemplate(Chatlike):
         self, messages: Sequence[Message], tools: Sequence[Tool], count: int, w: Writing
     ) -> dict[str, Json]:
         self.render.now = w.log.now
+        w.log.embeds = False  # a template looks into what it prints
         turns: list[tuple[Message, Json]] = []
         names: dict[str, str] = {}
         for message in self.results_in_order(messages, w.log):

@@ -13,16 +13,18 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 
+from ... import dialects
 from .. import shards
 from ..inputs import Chunk
-from .base import Engine, Plan, Task, convert_here, write_shard
+from ..options import writer_of
+from .base import Engine, Plan, Task, convert_here, decoded, write_shard
 
 AHEAD = 2
 """How many chunks wait for each worker."""
 
 
 def engine(plan: Plan, workers: int) -> Engine:
-    return Alone(plan) if workers == 1 else Pool(plan, workers)
+    return Alone(plan) if workers == 1 else Pool(plan, workers, needed(plan))
 
 
 class Alone:
@@ -51,14 +53,14 @@ class Alone:
 
 
 class Pool:
-    """Some processes, which outlive their tasks and nothing else."""
+    """Some processes, which outlive their tasks and nothing else. ``modules`` are loaded once."""
 
-    def __init__(self, plan: Plan, workers: int) -> None:
+    def __init__(self, plan: Plan, workers: int, modules: Iterable[str] = ()) -> None:
         self.plan, self.workers = plan, workers
         methods = multiprocessing.get_all_start_methods()
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if context.get_start_method() == "forkserver":
-            context.set_forkserver_preload([__name__])
+            context.set_forkserver_preload([__name__, *modules])
         self.pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
         self.shards: dict[Future[shards.Finished], Task] = {}
 
@@ -93,6 +95,17 @@ class Pool:
 
     def close(self) -> None:
         self.pool.shutdown(cancel_futures=True)
+
+
+def needed(plan: Plan) -> list[str]:
+    """The modules of the dialects that workers need, to be loaded once for all of them: all there
+    are, where it must be detected which one a record is of.
+    """
+    options = decoded(plan.options)
+    detects = options.source is None
+    known = dialects.names() if detects else (writer_of(str(options.source)).name,)
+    names = [*known, writer_of(options.target).name]
+    return [f"{dialects.__name__}.{name.replace('-', '_')}" for name in names]
 
 
 def _end_with_parent() -> None:

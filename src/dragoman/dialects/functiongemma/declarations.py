@@ -92,15 +92,14 @@ class Body(NamedTuple):
 
 def body_of(tool: Tool, same: bool) -> Body:
     aside = Ledger()
-    values = Values("", aside, same)
     try:
         body, unsaid = declare(freeform.as_function(tool), same)
-        values.write(body, in_order=True)
+        text = Values(aside, same, in_order=True).text(body, "")
     except RecursionError:
         raise Unsayable("the schema nests too deeply", tool.at) from None
     except Unsayable as problem:
         raise Unsayable(problem.what, tool.at) from None
-    return Body(values.text(), unsaid, len(aside.losses))
+    return Body(text, unsaid, len(aside.losses))
 
 
 LONGEST = 16 * 1024

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
@@ -32,20 +31,29 @@ class Quoted(str):
 
 
 class Values:
-    """Writes values; ``at`` is where control tokens and what cannot be expressed are noted."""
+    """Writes values. Keys are sorted as the official template sorts them, unless they are
+    ``in_order``; ``sorted`` tells whether those of the last value came in another order.
+    """
 
-    __slots__ = ("at", "control", "log", "out", "same", "sorted")
+    __slots__ = ("at", "control", "in_order", "log", "orders", "out", "sorted")
 
-    def __init__(self, at: str, log: Ledger, same: bool) -> None:
-        self.at = at
+    def __init__(self, log: Ledger, same: bool, in_order: bool = False) -> None:
         self.log = log
-        self.same = same  # values of this dialect keep their order, and what its reader accepts
+        # values of this dialect keep their order, and what its reader accepts
+        self.in_order = in_order or same
         self.control = VALUE_TOKENS if same else CONTROL
+        self.orders: dict[tuple[str, ...], tuple[bool, list[Key]]] = {}
+        self.at = ""
         self.out: list[str] = []
-        self.sorted = False  # keys came in another order
+        self.sorted = False
 
-    def write(self, value: Json, depth: int = DEPTH, in_order: bool = False) -> None:
-        """Keys are sorted as the official template sorts them, unless they are in order."""
+    def text(self, value: Json, at: str) -> str:
+        """A value as text; ``at`` is where control tokens and what cannot be said are noted."""
+        self.at, self.out, self.sorted = at, [], False
+        self.write(value, DEPTH)
+        return "".join(self.out)
+
+    def write(self, value: Json, depth: int) -> None:
         out, kind = self.out, value.__class__
         if kind is str:
             out += (ESCAPE, defuse(value, self.at, self.log, self.control), ESCAPE)
@@ -61,50 +69,53 @@ class Values:
             mark = "["
             for item in value:
                 out.append(mark)
-                self.write(item, depth - 1, in_order)
+                self.write(item, depth - 1)
                 mark = ","
             out.append("]" if value else "[]")
         else:
-            self.write_object(value, depth, in_order)
+            self.write_object(value, depth)
 
-    def write_object(self, value: dict[str, Json], depth: int, in_order: bool) -> None:
+    def write_object(self, value: dict[str, Json], depth: int) -> None:
         out, mark = self.out, "{"
-        for key, item in value.items() if in_order or self.same else self.sort(value):
-            if item.__class__ is str and key.__class__ is str and key.isidentifier():
+        for key, spelled in self.keys(value):
+            item = value[key]
+            if spelled is None:
+                spelled = self.spell(key)
+            if item.__class__ is str:  # as most are
                 if "<" in item:
                     item = defuse(item, self.at, self.log, self.control)
-                out.append(f"{mark}{key}:{ESCAPE}{item}{ESCAPE}")  # as most are
+                out.append(f"{mark}{spelled}{ESCAPE}{item}{ESCAPE}")
             else:
-                out.append(mark)
-                self.write_key(key)
-                self.write(item, depth - 1, in_order)
+                out.append(mark + spelled)
+                self.write(item, depth - 1)
             mark = ","
         out.append("}" if value else "{}")
 
-    def sort(self, value: dict[str, Json]) -> Iterable[tuple[str, Json]]:
-        names = [key.lower() for key in value]
-        if names == sorted(names):
-            return value.items()
-        self.sorted = True
-        return sorted(value.items(), key=_by_name)
+    def keys(self, value: dict[str, Json]) -> list[Key]:
+        """The keys of an object as they are written; those of calls of one tool are the same."""
+        if self.in_order:
+            return list(map(key_of, value))
+        keys = tuple(value)
+        known = self.orders.get(keys)
+        if known is None:
+            names = sorted(keys, key=str.lower)
+            known = self.orders[keys] = names != [*keys], list(map(key_of, names))
+        self.sorted |= known[0]
+        return known[1]
 
-    def write_key(self, key: str) -> None:
+    def spell(self, key: str) -> str:
         """Bare, but for a key that no reader could tell from what is around it."""
-        if key.__class__ is str and key.isidentifier():  # as nearly all are
-            self.out += (key, ":")
-            return
         safe = defuse(key, self.at, self.log, self.control)
-        if key.__class__ is Quoted or not is_bare(safe):
-            self.out += (ESCAPE, safe, ESCAPE, ":")
-        else:
-            self.out += (safe, ":")
-
-    def text(self) -> str:
-        return "".join(self.out)
+        quoted = key.__class__ is Quoted or not is_bare(safe)
+        return f"{ESCAPE}{safe}{ESCAPE}:" if quoted else f"{safe}:"
 
 
-def _by_name(item: tuple[str, Json]) -> str:
-    return item[0].lower()
+Key: TypeAlias = tuple[str, str | None]
+"""A key, and how it is written, if it is a word and so need not be looked at again."""
+
+
+def key_of(key: str) -> Key:
+    return key, f"{key}:" if key.__class__ is str and key.isidentifier() else None
 
 
 def is_bare(key: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.plain import Turn
 from ...core.reading import decode, encode
@@ -54,11 +54,8 @@ LEADING = ("system", "developer")
 STOPS = {"end": END, "tool-call": RESPOND}
 
 
-class WrittenPiece(NamedTuple):
-    """One stretch of a text: its kind, and its words."""
-
-    kind: str
-    text: str
+Piece: TypeAlias = tuple[str, str]
+"""One stretch of a text: its kind, and its words."""
 
 
 def write_request(d: FunctionGemma, tree: Request, log: Ledger) -> Json:
@@ -80,7 +77,7 @@ def write_response(d: FunctionGemma, tree: Response, log: Ledger) -> Json:
     if tree.usage is not None:
         d.lack("usage", tree.usage.at, log)
     candidate = tree.candidates[0]
-    text = write_assistant(d, candidate.message, w)
+    text = write_assistant(d, candidate.message, {}, w, Values(log, w.same))
     d.lose(candidate.message.extras, candidate.message.at, log)
     text += write_stop(d, candidate, candidate.stop, w)
     d.lose(candidate.extras, candidate.at, log)
@@ -106,22 +103,24 @@ def write_pieces(
     if messages is w.log.plain and not tools:
         if (plain := write_plain(d, w.log.turns)) is not None:
             return plain
-    pieces: list[WrittenPiece] = []
+    pieces: list[Piece] = []
     declared = declarations.write_declarations(d, tools, w)
     count = leading(messages, w.same)
     if count or declared:
         words = write_head(d, messages[:count], declared, w)
         if words is not None:
-            pieces.append(WrittenPiece("head", words))
+            pieces.append(("head", words))
     rest = messages[count:]
-    write_turns(d, pieces, rest if w.same else d.results_in_order(rest, w.log), w)
+    if not w.same and messages is not w.log.usual:
+        rest = d.results_in_order(rest, w.log)
+    write_turns(d, pieces, rest, w)
     out = [d.bos]
-    before: WrittenPiece | None = None
-    for piece in pieces:
-        out += (seam(before, piece), piece.text)
-        before = piece
+    before, said = "", False
+    for kind, text in pieces:
+        out += (seam(before, kind, said and bool(text)), text)
+        before, said = kind, bool(text)
     if not (begun and w.same):
-        out.append(seam(before, None))
+        out.append(seam(before, "", False))
     return out
 
 
@@ -143,21 +142,24 @@ def header(kind: str) -> str:
     return f"{START}{HEADERS.get(kind, 'model')}\n"
 
 
-def seam(before: WrittenPiece | None, after: WrittenPiece | None) -> str:
-    """What stands between two pieces; a call, a response and the reply share a turn."""
-    if before is None:
-        return "" if after is None else header(after.kind)
-    speaking = before.kind in ("assistant", "call", "tool")
-    if after is None:
-        if before.kind == "call":
+@cache
+def seam(before: str, after: str, said: bool) -> str:
+    """What stands between two pieces; a call, a response and the reply share a turn.
+
+    No kind is the beginning or the end. ``said``: both have words.
+    """
+    if not before:
+        return header(after) if after else ""
+    speaking = before in ("assistant", "call", "tool")
+    if not after:
+        if before == "call":
             return RESPOND
-        if before.kind == "tool":
+        if before == "tool":
             return ""
         return f"{END}\n" if speaking else f"{END}\n{header('assistant')}"
-    if speaking and before.text and after.text:
-        if "tool" in (before.kind, after.kind) and after.kind not in HEADERS:
-            return ""
-    return f"{END}\n{header(after.kind)}"
+    if speaking and said and "tool" in (before, after) and after not in HEADERS:
+        return ""
+    return f"{END}\n{header(after)}"
 
 
 def as_record(doc: Json, out: dict[str, Json]) -> dict[str, Json]:
@@ -228,9 +230,10 @@ def note_trigger(
 
 
 def write_turns(
-    d: FunctionGemma, pieces: list[WrittenPiece], messages: Sequence[Message], w: Writing
+    d: FunctionGemma, pieces: list[Piece], messages: Sequence[Message], w: Writing
 ) -> None:
     names: dict[str, str] = {}  # the tool of each call, by its id
+    values = Values(w.log, w.same)
     for message in messages:
         if message.extras is not None:
             d.lose(message.extras, message.at, w.log)
@@ -239,20 +242,14 @@ def write_turns(
                 for block in message.content:
                     if not isinstance(block, ToolResult):
                         raise Malformed("only tool results are allowed in a tool message", block.at)
-                    pieces.append(WrittenPiece("tool", write_result(d, block, names, w)))
+                    pieces.append(("tool", write_result(d, block, names, w, values)))
                 continue
             case "assistant":
-                text = write_assistant(d, message, w)
-                for block in message.content:
-                    if block.__class__ is ToolCall and block.id is not None:
-                        names[block.id] = block.name
-                kind = (
-                    reading.kind_of(message)
-                    if w.same
-                    else "call"
-                    if text.endswith(CALLED)
-                    else "assistant"
-                )
+                text = write_assistant(d, message, names, w, values)
+                if w.same:
+                    kind = reading.kind_of(message)
+                else:
+                    kind = "call" if text.endswith(CALLED) else "assistant"
             case "system":
                 if pieces and not w.same:
                     why = f"{d.name} has one system prompt; written as `developer`"
@@ -261,7 +258,7 @@ def write_turns(
             case role:
                 kind, text = role, write_spoken(d, message, w)
         if text or w.same:
-            pieces.append(WrittenPiece(kind, text))
+            pieces.append((kind, text))
         else:
             d.omit_message(message, w.log)
 
@@ -299,8 +296,13 @@ def trim(d: FunctionGemma, text: str, at: str, log: Ledger, control: re.Pattern[
     return defuse(bare, at, log, control)
 
 
-def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
-    """Text, then calls; in the same dialect, in the order in which they were written."""
+def write_assistant(
+    d: FunctionGemma, message: Message, names: dict[str, str], w: Writing, values: Values
+) -> str:
+    """Text, then calls; in the same dialect, in the order in which they were written.
+
+    ``names`` gets the tool of each call, by its id.
+    """
     if (alone := only_text(d, message, w)) is not None:
         return alone
     control = SAID_TOKENS if w.same else CONTROL
@@ -311,7 +313,9 @@ def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
             if texts and w.same:
                 out.append(d.join_texts(texts, w.log))
                 texts = []
-            out.append(write_call(d, block, w))
+            out.append(write_call(d, block, w, values))
+            if block.id is not None:
+                names[block.id] = block.name
         elif (text := d.plain(block, w.log)) is not None:
             texts.append((trim(d, text, block.at, w.log, control), block.at))
     if texts and w.same:
@@ -319,26 +323,32 @@ def write_assistant(d: FunctionGemma, message: Message, w: Writing) -> str:
     return d.join_texts(texts, w.log) + "".join(out) if texts else "".join(out)
 
 
-def write_call(d: FunctionGemma, call: ToolCall, w: Writing) -> str:
+def write_call(d: FunctionGemma, call: ToolCall, w: Writing, values: Values) -> str:
     d.lose_call(call, w)
     name, custom = w.tool_name(call.name, call.at), call.kind == "custom"
-    values = Values(call.at, w.log, w.same)
-    values.write({"input": call.arguments} if custom else object_of(call, w.log))
+    arguments = {"input": call.arguments} if custom else object_of(call, w.log)
+    text = values.text(arguments, call.at)
     if values.sorted:
-        w.log.approximated(
-            "tool_call.arguments", call.at, f"{d.name} sorts the keys of the arguments"
-        )
-    return f"{CALL}call:{name}{values.text()}{CALLED}"
+        w.log.approximated("tool_call.arguments", call.at, sorted_keys(d.name))
+    return f"{CALL}call:{name}{text}{CALLED}"
 
 
-def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w: Writing) -> str:
+@cache
+def sorted_keys(target: str) -> str:
+    return f"{target} sorts the keys of the arguments"
+
+
+@cache
+def no_ids(target: str) -> str:
+    return f"{target} has no field for call ids; results match calls by name and order"
+
+
+def write_result(
+    d: FunctionGemma, result: ToolResult, names: dict[str, str], w: Writing, values: Values
+) -> str:
     log, called = w.log, result.call_id
     if called is not None:
-        log.dropped(
-            "tool_call.id",
-            result.at,
-            f"{d.name} has no field for call ids; results match calls by name and order",
-        )
+        log.dropped("tool_call.id", result.at, no_ids(d.name))
     name = result.name
     if name is None and (name := names.get(called or "")) is None:
         name = "tool"
@@ -353,14 +363,15 @@ def write_result(d: FunctionGemma, result: ToolResult, names: dict[str, str], w:
             result.at,
             f"{d.name} requires the tool name of a result; written as {name!r}",
         )
-    d.lose(result.extras, result.at, log)
+    if result.extras is not None:
+        d.lose(result.extras, result.at, log)
     name = w.tool_name(name, result.at)
     texts = [text for block in result.content if (text := d.plain(block, log)) is not None]
-    value = value_of(d, result, texts[0], w) if texts else "{}"
+    value = value_of(d, result, texts[0], w, values) if texts else "{}"
     return f"{RESPOND}response:{name}{value}{RESPONDED}"
 
 
-def value_of(d: FunctionGemma, result: ToolResult, text: str, w: Writing) -> str:
+def value_of(d: FunctionGemma, result: ToolResult, text: str, w: Writing, values: Values) -> str:
     """A result as an object: its own, or its text as the only ``value``."""
     found = object_in(text)
     if found is None:
@@ -369,9 +380,7 @@ def value_of(d: FunctionGemma, result: ToolResult, text: str, w: Writing) -> str
     if not w.same and (encode(found) != text.encode() or is_unsorted(found)):
         why = f"a JSON object is written in the notation of {d.name}: sorted, without spaces"
         w.log.approximated("tool_result", result.at, why)
-    values = Values(result.at, w.log, w.same)
-    values.write(found)
-    return values.text()
+    return values.text(found, result.at)
 
 
 def leading(messages: Sequence[Message], same: bool) -> int:
