@@ -123,9 +123,20 @@ class Static:
         await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
+HOP = frozenset(
+    {
+        b"connection", b"content-length", b"host", b"keep-alive", b"proxy-authenticate",
+        b"proxy-authorization", b"proxy-connection", b"te", b"trailer", b"transfer-encoding",
+        b"upgrade",
+    }
+)  # fmt: skip
+"""Headers of one connection, which a relay does not pass on."""
+
+
 class Relay:
-    """Bytes there and bytes back: the least that a gateway on this stack does. The server and the
-    client have the same settings as those of ``dragoman serve``.
+    """Bytes there and bytes back: the least that a relay on this stack does, as its libraries'
+    documentation has it. Headers are passed on both ways, bodies are not decompressed, connections
+    are used again; nothing is looked at. The server has the settings of ``dragoman serve``.
     """
 
     def __init__(self, url: str) -> None:
@@ -139,20 +150,24 @@ class Relay:
 
         if self.session is None:
             jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=0)
-            self.session = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
+            self.session = aiohttp.ClientSession(
+                connector=connector, cookie_jar=jar, auto_decompress=False
+            )
         body = b""
         while True:
             message = await receive()
             body += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        kind = {"content-type": "application/json"}
-        async with self.session.post(self.url, data=body, headers=kind) as reply:
-            told = [(b"content-type", reply.headers["content-type"].encode())]
+        headers = {
+            k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"] if k not in HOP
+        }
+        async with self.session.post(self.url, data=body, headers=headers) as reply:
+            told = [(k, v) for k, v in reply.raw_headers if k.lower() not in HOP]
             length = int(reply.headers.get("content-length", -1))
             if length >= 0:
                 told.append((b"content-length", str(length).encode()))
-            await send({"type": "http.response.start", "status": 200, "headers": told})
+            await send({"type": "http.response.start", "status": reply.status, "headers": told})
             async for data in reply.content.iter_any():
                 length -= len(data)
                 await send({"type": "http.response.body", "body": data, "more_body": length != 0})

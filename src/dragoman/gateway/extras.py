@@ -23,7 +23,7 @@ from . import continuing
 from .clients import Gone, Refused
 from .config import Client, known_models
 from .doors import key_of
-from .handling import Send, error_document
+from .sending import Send, error_document
 from .store import Owned, StoreFailed
 
 if TYPE_CHECKING:

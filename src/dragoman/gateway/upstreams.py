@@ -6,8 +6,7 @@ Both give the same: a status, headers, and bytes while they arrive.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -328,16 +327,6 @@ class Playing:
 
     def close(self) -> None:
         pass
-
-
-@asynccontextmanager
-async def place(limit: asyncio.Semaphore | None) -> AsyncIterator[None]:
-    """A place among those who may ask at once."""
-    if limit is None:
-        yield
-        return
-    async with limit:
-        yield
 
 
 def open_upstreams(settings: config.Config) -> dict[str, Upstream]:

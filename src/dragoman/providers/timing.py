@@ -70,33 +70,33 @@ class Limits:
     """
 
     def __init__(self, seconds: float | None, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop, self.seconds = loop, inf if seconds is None else seconds
+        self.loop, self.seconds = loop, inf if seconds is None else seconds
         self._timer: asyncio.TimerHandle | None = None
         self.waiting: dict[Waiting, float] = {}
         """Each, and when it is late."""
 
     def begin(self, waiting: Waiting) -> None:
-        self.waiting[waiting] = due = self._loop.time() + self.seconds
+        self.waiting[waiting] = due = self.loop.time() + self.seconds
         if self._timer is None and due < inf:
-            self._timer = self._loop.call_at(due, self._look)
+            self._timer = self.loop.call_at(due, self._look)
 
     def end(self, waiting: Waiting) -> None:
         self.waiting.pop(waiting, None)
 
     def _look(self) -> None:
         """Tell those who are late, and come back when the next one may be."""
-        self._timer, now = None, self._loop.time()
+        self._timer, now = None, self.loop.time()
         while self.waiting:
             first = next(iter(self.waiting))
             if (due := self.waiting[first]) > now:
-                self._timer = self._loop.call_at(due, self._look)
+                self._timer = self.loop.call_at(due, self._look)
                 return
             del self.waiting[first]
             first.late()
 
     def within(self) -> limited:
         """Ends what is awaited inside of it with ``TimeoutError``, as the class ``within`` does."""
-        return limited(self, self._loop)
+        return limited(self, self.loop)
 
     def close(self) -> None:
         if self._timer is not None:

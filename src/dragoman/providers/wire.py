@@ -20,8 +20,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
+from weakref import ref
 
 import aiohttp
 from aiohttp import hdrs
@@ -35,6 +36,8 @@ from ..errors import Unsupported
 from .secrets import Headers
 from .timing import Limits
 
+SMALL = 2**16
+"""What is copied sooner than given to the kernel in two parts."""
 MOST = 1000
 """How many addresses are remembered."""
 DEFAULTS = {
@@ -55,19 +58,28 @@ class NoConnection(TimeoutError):
     """There was none in time."""
 
 
+class Request(aiohttp.ClientRequest):
+    """What the connector is asked for; always the same, so its key is made once."""
+
+    @cached_property
+    def connection_key(self) -> aiohttp.client_reqrep.ConnectionKey:
+        return super().connection_key
+
+
 class Target:
     """An address: what the connector is asked for, and how a request to it begins."""
 
-    __slots__ = ("_head", "_line", "request")
+    __slots__ = ("_head", "_line", "posts", "request")
 
     def __init__(self, method: str, url: str, proxy: str | None) -> None:
         address = URL(url, encoded=True)
         loop = asyncio.get_running_loop()
         through = None if proxy is None else URL(proxy)
-        self.request = aiohttp.ClientRequest("GET", address, loop=loop, proxy=through)
+        self.request = Request("GET", address, loop=loop, proxy=through)
         # A proxy that only passes requests on needs the whole address; with TLS it passes bytes on.
         whole = through is not None and not self.request.is_ssl()
         self._line = f"{method} {address if whole else address.raw_path_qs} HTTP/1.1\r\n"
+        self.posts = method != "GET"
         self._head: bytes | None = None
 
     def head(self, headers: Headers) -> bytes:
@@ -147,8 +159,15 @@ class Wire:
             assert line is not None
             assert transport is not None
             line.set_response_params(read_until_eof=True)
-            length = b"content-length: %d\r\n\r\n" % len(body)
-            transport.writelines((target.head(headers), length, body))
+            head = target.head(headers)
+            if body or target.posts:
+                head = b"%bcontent-length: %d\r\n\r\n" % (head, len(body))
+            else:
+                head += b"\r\n"
+            if len(body) < SMALL:
+                transport.write(head + body)
+            else:
+                transport.writelines((head, body))
             while True:
                 message, content = await line.read()
                 if not 100 <= message.code < 200 or message.code == 101:
@@ -170,9 +189,10 @@ class Reply:
     """A status, headers, and bytes while they arrive.
 
     What is not read stays with the sender: aiohttp reads no further than a few buffers ahead.
+    Whoever forgets a reply hangs up: nothing but its reader holds it.
     """
 
-    __slots__ = ("_began", "connection", "content", "headers", "status", "wire")
+    __slots__ = ("__weakref__", "_began", "connection", "content", "headers", "status", "wire")
 
     def __init__(
         self,
@@ -187,7 +207,7 @@ class Reply:
         self.headers: Mapping[str, str] = message.headers
         self.content = content
         self.connection: aiohttp.connector.Connection | None = connection
-        content.on_eof(self._end)
+        content.on_eof(partial(end, ref(self)))
 
     def age(self) -> float:
         """Seconds since it was asked for."""
@@ -212,7 +232,7 @@ class Reply:
         """Nothing has come for too long."""
         self.content.set_exception(aiohttp.SocketTimeoutError("no further data"))
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """All of it has come. The connection is used again if the request is all sent."""
         connection, self.connection = self.connection, None
         if connection is None:
@@ -232,5 +252,11 @@ class Reply:
             connection.close()
 
     def __del__(self) -> None:
-        if self.connection is not None:  # forgotten
+        if self.connection is not None:
             self.connection.close()
+
+
+def end(found: ref[Reply]) -> None:
+    """The body of a reply is complete."""
+    if (reply := found()) is not None:
+        reply.end()
