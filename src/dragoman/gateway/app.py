@@ -36,7 +36,7 @@ SECRET = "secret"
 
 
 MOST_ROUTES = 1000
-SOON = 0.02
+SOON = 0.1
 """Seconds after which the gateway listens whether a client is still there."""
 
 
