@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from ..core.reading import encode
+from ..core.reading import encode, parse
 from ..core.statuses import kind_of
+from ..core.surrogates import well_formed
 from ..dialect import Dialect
 from ..dialects import get
 from ..errors import DragomanError, Lossy, Malformed
@@ -136,7 +137,7 @@ class Handling:
         try:
             asked = peek(body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-            raise Malformed(f"the body is not a JSON object: {problem}") from None
+            asked = peek_closely(body, problem)
         model = self.door.model or asked.model
         if not isinstance(model, str) or not model:
             raise Refused("invalid-request", "the request names no model")
@@ -264,7 +265,13 @@ class Handling:
             return body
         document = object_in(body)
         if document is None:
-            raise Malformed("the body is not a JSON object")
+            found = well_formed(body)
+            if found is None or not isinstance(found.value, dict):
+                raise Malformed("the body is not a JSON object")
+            if found.value.get(form.before) is not None:
+                raise Malformed("a request that goes on from another has half of a character in it")
+            self._told = found.value
+            return body
         before = document.get(form.before)
         known = self.known
         if known is not None and await known.get(f"{form.key}{before}") is not None:
@@ -544,6 +551,20 @@ def place_of(bug: Exception) -> str:
         trace = trace.tb_next
     line = "" if trace is None else f" at {trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
     return f"{type(bug).__name__}{line}"
+
+
+def peek_closely(body: bytes, problem: Exception) -> Peek:
+    """The same of what the decoder refuses: half of a character, where a client has cut a text
+    in two, or a byte order mark.
+    """
+    try:
+        found = well_formed(body)
+        value = parse(body) if found is None else found.value
+    except Malformed:
+        value = None
+    if not isinstance(value, dict):
+        raise Malformed(f"the body is not a JSON object: {problem}") from None
+    return Peek(value.get("model"), value.get("stream"))
 
 
 def is_document(data: bytes, dialect: Dialect) -> bool:

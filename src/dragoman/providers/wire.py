@@ -117,6 +117,36 @@ class Line(ResponseHandler):
         if isinstance(exc, HttpProcessingError) and content is not None and not content.is_eof():
             content.set_exception(aiohttp.ClientPayloadError(exc.message))
 
+    def resume_reading(self, *about: Any, **more: Any) -> None:
+        if self._reading_paused:  # it is called whenever something is read
+            super().resume_reading(*about, **more)
+
+
+class Body(StreamReader):
+    """A body that is read as it comes. aiohttp counts where each chunk ends, for those who want
+    chunks, and reads them one by one; there are as many as there are frames in a stream.
+    """
+
+    __slots__ = ()
+
+    def begin_http_chunk_receiving(self) -> None:
+        pass
+
+    def end_http_chunk_receiving(self) -> None:
+        pass
+
+    def _read_nowait(self, n: int) -> bytes:
+        """All that is there."""
+        if n != -1 or self._buffer_offset:
+            return super()._read_nowait(n)
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        if self._http_chunk_splits:
+            self._http_chunk_splits.clear()
+        self._size, self._cursor = 0, self._cursor + len(data)
+        self._protocol.resume_reading()
+        return data
+
 
 class Connector(aiohttp.TCPConnector):
     """As many connections as there are requests at once; each is a ``Line``."""
@@ -171,6 +201,8 @@ class Wire:
             while True:
                 message, content = await line.read()
                 if not 100 <= message.code < 200 or message.code == 101:
+                    if content.__class__ is StreamReader:  # and not the empty one
+                        content.__class__ = Body
                     return Reply(self, began, connection, message, content)
         except BaseException:
             connection.close()
