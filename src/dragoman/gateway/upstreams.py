@@ -278,7 +278,7 @@ class Scripted:
         if call.stream:
             return Playing(self.script, tree, call.client)
         if reply.cut_after is not None:
-            return Written(200, {}, encode(self.dialect.write(response, Ledger()))[:-20])
+            raise ConnectionFailed("the connection was lost")
         return Written(200, {}, encode(self.dialect.write(response, Ledger())))
 
     async def close(self) -> None:

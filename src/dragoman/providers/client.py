@@ -193,6 +193,9 @@ class Client:
             return self._proxies.setdefault(start, proxy_for(url))
 
     def _open(self) -> Wire:
+        wire = self._wire
+        if wire is not None and wire.thread == threading.get_ident() and wire.loop.is_running():
+            return wire  # as nearly always; to ask for the loop is a call to the system
         if self._closed:
             raise Unsupported("this provider is closed")
         loop = asyncio.get_running_loop()

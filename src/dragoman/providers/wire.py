@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
@@ -161,7 +162,7 @@ class Wire:
     """The connections of one client, in one event loop."""
 
     def __init__(self, connect_timeout: float | None, timeout: float | None) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.thread = asyncio.get_running_loop(), threading.get_ident()
         self.limits = Limits(timeout, self.loop)
         """How long a request waits for its reply, and a reply for its next bytes."""
         self.closed = False
