@@ -50,18 +50,25 @@ class Sending:
 
     # -- streams ----------------------------------------------------------------------------
 
-    async def write(self, data: bytes, *, between: bool = False) -> None:
-        """Bytes of a stream; ``between``: of none of its frames."""
+    async def write(self, data: bytes) -> None:
+        """Bytes of a stream."""
         if not self.started:
             await self._start_stream()
         if self._array is not None:
-            data = b"\n" if between else self._array.feed(data)
+            data = self._array.feed(data)
         if data:
             self._seen.sent += len(data)
-            if not between:
-                self._writes += 1
-                self._latest = data
+            self._writes += 1
+            self._latest = data
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def _beat(self) -> None:
+        """Bytes between two frames, which say that the stream is alive."""
+        if not self.started:
+            await self._start_stream()
+        data = self.dialect.keep_alive if self._array is None else b"\n"
+        self._seen.sent += len(data)
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def _start_stream(self) -> None:
         self.started = True
@@ -96,7 +103,7 @@ class Sending:
             else:
                 quiet = False
                 if self._is_between(self._latest):
-                    await self.write(self.dialect.keep_alive, between=True)
+                    await self._beat()
 
     def _is_between(self, data: bytes) -> bool:
         """Whether a stream stands between two frames after these bytes."""

@@ -220,11 +220,11 @@ class Incoming:
         self.status, self.headers = reply.status, reply.headers
         self._client, self._reply = client, reply
 
-    async def read(self) -> bytes:
+    def read(self) -> Coroutine[Any, Any, bytes]:
         """The next bytes, as soon as there are any; none where the reply ends."""
         if self._deadline is None:
-            return await self._read()
-        return await self._client.until(self._deadline, self._read)
+            return self._read()
+        return self._client.until(self._deadline, self._read)
 
     async def _read(self) -> bytes:
         try:

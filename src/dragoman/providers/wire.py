@@ -248,14 +248,14 @@ class Reply:
 
     async def read(self) -> bytes:
         """The next bytes, as soon as there are any; none where the reply ends."""
-        if self.wire.closed:
+        wire = self.wire
+        if wire.closed:
             self.close()
-        limits = self.wire.limits
-        limits.begin(self)
+        wire.limits.begin(self)
         try:
             return await self.content.readany()
         finally:
-            limits.end(self)
+            wire.limits.waiting.pop(self, None)
 
     def left(self) -> bytes:
         """What came before an error did. aiohttp has no public word for it."""
