@@ -2,14 +2,16 @@
 
     python -m benchmarks.gateway [--quick] [--litellm PATH] [--rosetta PATH]
 
-Everything is on loopback, bounded in number and time. Four kinds of exchange: a small request and a
-stream of 100 deltas, converted (a Chat client, an Anthropic upstream) and of the same dialect. The
-upstream replies from memory. The relay reads a request, sends it on and passes the bytes of the
-reply: what any gateway on uvicorn and aiohttp costs. The gateway is ``dragoman serve``; peers are
-the commands ``litellm`` and ``llm-rosetta-gateway`` of environments of their own. All are asked in
-turn, in many short rounds, since machines are shared: CPU time of the process per request (that of
-the best round) and its ratio to the relay's say more than times, which are printed as well. Then
-memory with 256 streams that are open at once, and after them.
+Everything is on loopback, bounded in number and time. Three kinds of exchange: a small request, a
+stream of 100 deltas at once, and one whose deltas come one by one, as those of models do; each
+converted (a Chat client, an Anthropic upstream) and of the same dialect. The upstream replies from
+memory. Of a stream that comes at once nobody knows in how many pieces it is read: it depends on
+what else the machine does, and the figures with it. The relay reads a request, sends it on and
+passes the bytes of the reply: what any gateway on uvicorn and aiohttp costs. The gateway is
+``dragoman serve``; peers are the commands ``litellm`` and ``llm-rosetta-gateway`` of environments
+of their own. All are asked in turn, in many short rounds, since machines are shared: CPU time of
+the process per request (that of the best round) and its ratio to the relay's say more than times,
+which are printed as well. Then memory with 256 streams that are open at once, and after them.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TEXT = "The weather in Pera is mild. "
 DELTAS = 100
+PACED, GAP = "one by one", 0.002
+"""A word in the text of a request whose stream comes so, and the seconds between two frames."""
 OPEN, HELD = 256, 8
 """Streams that are open at once, and for how many seconds."""
 
@@ -39,15 +43,16 @@ class Case(NamedTuple):
     path: str
     body: bytes
     stream: bool
+    paced: bool = False
 
 
-def chat(stream: bool) -> bytes:
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": TEXT * 3}]
+def chat(stream: bool, text: str = TEXT * 3) -> bytes:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
     return json.dumps({"model": "m", "messages": messages, "stream": stream}).encode()
 
 
-def claude(stream: bool) -> bytes:
-    messages = [{"role": "user", "content": TEXT * 3}]
+def claude(stream: bool, text: str = TEXT * 3) -> bytes:
+    messages = [{"role": "user", "content": text}]
     asked = {"model": "m", "max_tokens": 100, "messages": messages, "stream": stream}
     return json.dumps({**asked, "system": "Be brief."}).encode()
 
@@ -55,8 +60,10 @@ def claude(stream: bool) -> bytes:
 CASES = (
     Case("small, converted", "/v1/chat/completions", chat(False), False),
     Case("stream, converted", "/v1/chat/completions", chat(True), True),
+    Case("stream one by one, converted", "/v1/chat/completions", chat(True, PACED), True, True),
     Case("small, same dialect", "/v1/messages", claude(False), False),
     Case("stream, same dialect", "/v1/messages", claude(True), True),
+    Case("stream one by one, same dialect", "/v1/messages", claude(True, PACED), True, True),
 )
 
 
@@ -113,19 +120,30 @@ class Static:
         if not stream:
             headers.append((b"content-length", str(len(self.whole)).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        held = b'"held"' in body
+        held, gap = b'"held"' in body, GAP if PACED.encode() in body else 0
         for number, frame in enumerate(self.frames if stream else ()):
             if held and number == DELTAS // 2:
                 await asyncio.sleep(HELD)
             await send({"type": "http.response.body", "body": frame, "more_body": True})
-            await asyncio.sleep(0)
+            await asyncio.sleep(gap)
         last = b"" if stream else self.whole
         await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
+HOP = frozenset(
+    {
+        b"connection", b"content-length", b"host", b"keep-alive", b"proxy-authenticate",
+        b"proxy-authorization", b"proxy-connection", b"te", b"trailer", b"transfer-encoding",
+        b"upgrade",
+    }
+)  # fmt: skip
+"""Headers of one connection, which a relay does not pass on."""
+
+
 class Relay:
-    """Bytes there and bytes back: the least that a gateway on this stack does. The server and the
-    client have the same settings as those of ``dragoman serve``.
+    """Bytes there and bytes back: the least that a relay on this stack does, as its libraries'
+    documentation has it. Headers are passed on both ways, bodies are not decompressed, connections
+    are used again; nothing is looked at. The server has the settings of ``dragoman serve``.
     """
 
     def __init__(self, url: str) -> None:
@@ -139,20 +157,24 @@ class Relay:
 
         if self.session is None:
             jar, connector = aiohttp.DummyCookieJar(), aiohttp.TCPConnector(limit=0)
-            self.session = aiohttp.ClientSession(connector=connector, cookie_jar=jar)
+            self.session = aiohttp.ClientSession(
+                connector=connector, cookie_jar=jar, auto_decompress=False
+            )
         body = b""
         while True:
             message = await receive()
             body += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        kind = {"content-type": "application/json"}
-        async with self.session.post(self.url, data=body, headers=kind) as reply:
-            told = [(b"content-type", reply.headers["content-type"].encode())]
+        headers = {
+            k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"] if k not in HOP
+        }
+        async with self.session.post(self.url, data=body, headers=headers) as reply:
+            told = [(k, v) for k, v in reply.raw_headers if k.lower() not in HOP]
             length = int(reply.headers.get("content-length", -1))
             if length >= 0:
                 told.append((b"content-length", str(length).encode()))
-            await send({"type": "http.response.start", "status": 200, "headers": told})
+            await send({"type": "http.response.start", "status": reply.status, "headers": told})
             async for data in reply.content.iter_any():
                 length -= len(data)
                 await send({"type": "http.response.body", "body": data, "more_body": length != 0})
@@ -356,7 +378,7 @@ def main() -> int:
         }
         for server in measured:
             for case in CASES:
-                asyncio.run(client(server.port, case, 20, []))
+                asyncio.run(client(server.port, case, 2 if case.paced else 20, []))
         for case in CASES:
             for connections in (1, 16) if told.quick else (1, 16, 256):
                 measure(case, connections, measured, quick=told.quick)
@@ -372,7 +394,10 @@ def measure(case: Case, connections: int, measured: dict[Server, int], *, quick:
     rounds: dict[Server, list[Figures]] = {server: [] for server in measured}
     for _ in range(10 if quick else 20):
         for server, pid in measured.items():
-            total = max(int((100 if not case.stream else 25) * server.share), connections, 10)
+            count = 100 if not case.stream else 25
+            total = max(int(count * server.share), connections, 10)
+            if case.paced:  # which takes its time
+                total = max(4, connections)
             if server.share < 1 and len(rounds[server]) >= 2:
                 continue
             rounds[server].append(asyncio.run(loaded(server.port, pid, case, connections, total)))

@@ -322,7 +322,9 @@ class Exchange:
         self.asked = self.sent = self._loaded = None
 
     def _forget(self) -> None:
-        """Forget an earlier request and its reply."""
+        """Forget an earlier request and its reply, if there was one."""
+        if self._tree is self._original is self._flow is None and not self.losses:
+            return
         self._tree, self._names, self._flow = None, {}, None
         self._custom = self._search = self._own_names = _NOTHING
         self._original = self._replied = self.reply = None
@@ -343,12 +345,13 @@ class Exchange:
 
     # -- and back ---------------------------------------------------------------------------
 
-    def response(self, doc: Json | bytes) -> Result:
+    def response(self, doc: Json | bytes, *, parsed: Json = None) -> Result:
         """The upstream's reply in the client's dialect.
 
-        ``status`` is 200, or that of the error which a failed reply is.
+        ``status`` is 200, or that of the error which a failed reply is. ``parsed`` is what the
+        bytes say, if the caller has read them.
         """
-        value, halves = _loaded(doc)
+        value, halves = _loaded(doc) if parsed is None else (parsed, None)
         log = self._ledger()
         duplicates.note(doc, value, log)
         if not self.is_converted:

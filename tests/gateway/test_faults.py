@@ -21,8 +21,8 @@ from dragoman.core.reading import encode
 from dragoman.core.statuses import kind_of, status_of
 from dragoman.gateway import Config, Gateway, Upstream
 from dragoman.gateway.config import Limits
-from dragoman.model import Failure
-from gateways import Reply, post, running, scripted
+from dragoman.model import Failure, Text
+from gateways import Reply, chain, post, running, scripted
 from hostile import (
     BROKEN,
     MARKED,
@@ -250,3 +250,27 @@ def test_many_at_once_and_none_is_lost(url: str) -> None:
 
     for data in asyncio.run(run()):
         assert b"[DONE]" in data
+
+
+HALF = "cut \\ud83d in two"
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize("body", ["half", "mark"])
+def test_a_client_that_cuts_a_character_in_two(path: str, body: str) -> None:
+    """As programs do that shorten texts; the decoder refuses it. Neither does a byte order mark end
+    a request.
+    """
+    said = HALF if body == "half" else "Hi"
+    told = f'"messages": [{{"role": "user", "content": "{said}"}}]'
+    if path == "/v1/responses":
+        told = f'"input": "{said}"'
+    data = f'{{"model": "m", "max_tokens": 9, {told}}}'.encode(
+        "utf-8-sig" if body == "mark" else "utf-8"
+    )
+    with chain("anthropic-messages", {"text": "Hello."}) as (url, model):
+        reply = post(url, path, data)
+        assert reply.status == 200, reply.body
+        (block,) = model.asked[-1].messages[-1].content
+        assert isinstance(block, Text)
+        assert block.text.startswith("cut " if body == "half" else "Hi")

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,8 +28,10 @@ import dragoman
 from dragoman.gateway import Config, Gateway, Script, Upstream, load_config
 from dragoman.gateway.carrying import Envelope
 from dragoman.gateway.config import Client, ConfigError, route
+from dragoman.gateway.doors import find
+from dragoman.gateway.extras import dialect_of
 from dragoman.gateway.store import Memory, SQLite, Store
-from dragoman.model import Reasoning, Request, Signature, Text
+from dragoman.model import Failure, Reasoning, Request, Signature, Text
 from gateways import Model, chain, post, running, scripted
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -177,6 +180,45 @@ def test_lists_of_models_have_the_form_that_is_asked_for() -> None:
             google.close()
         assert b'"models/a"' in fetch(f"{url}/v1beta/models")[1]
         assert b'"name":"a"' in fetch(f"{url}/api/tags")[1]
+        assert fetch(f"{url}/nothing")[0] == 404
+
+
+ALLOWED = {
+    "/v1/messages": "POST", "/v1/chat/completions": "POST", "/v1/responses": "POST",
+    "/ui/chat": "POST", "/proxy/v1/messages": "POST",
+    "/groq/openai/v1/chat/completions": "POST",
+    "/v1beta/models/a:streamGenerateContent": "POST", "/v1beta/models/a:countTokens": "POST",
+    "/model/a/converse": "POST", "/api/chat": "POST", "/v2/chat": "POST", "/api/show": "POST",
+    "/v1/messages/count_tokens": "POST", "/v1/responses/input_tokens": "POST",
+    "/v1/responses/resp_1": "GET, DELETE", "/v1beta/interactions/int_1": "GET, DELETE",
+    "/v1/responses/resp_1/input_items": "GET",
+    "/v1/models": "GET", "/v1/models/a": "GET", "/v1beta/models": "GET", "/v1beta/models/a": "GET",
+    "/api/tags": "GET", "/api/version": "GET", "/metrics": "GET", "/": "GET",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["PUT", "OPTIONS", "PATCH", "GET", "HEAD", "DELETE", "POST"])
+def test_a_path_with_another_method(method: str) -> None:
+    """Is not "no such path": the error says which methods there are, in the door's own form."""
+    with running(Gateway(Config(log="none"))) as url:
+        for path, allowed in ALLOWED.items():
+            asked = urllib.request.Request(url + path, method=method, data=None)
+            try:
+                with urllib.request.urlopen(asked, timeout=20) as reply:
+                    status, headers, body = reply.status, reply.headers, reply.read()
+            except urllib.error.HTTPError as error:
+                status, headers, body = error.code, error.headers, error.read()
+            assert "access-control-allow-origin" not in headers
+            if ("GET" if method == "HEAD" else method) in allowed.split(", "):
+                assert status != 405, path
+                continue
+            assert (status, headers["allow"]) == (405, allowed), path
+            if method != "HEAD":
+                door = find(path)
+                dialect = dialect_of(path, {}) if door is None else door.dialect
+                failure = dialect.read(json.loads(body), "error")
+                assert isinstance(failure, Failure)
+                assert f"{method} is not allowed at {path}" in failure.message
         assert fetch(f"{url}/nothing")[0] == 404
 
 

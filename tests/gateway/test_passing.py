@@ -195,6 +195,29 @@ def test_whatever_else_comes_is_read(frames: tuple[str, list[bytes]]) -> None:
         assert (failure is None) == (alone.reader.failure is None)
 
 
+def test_however_many_frames_come_at_once(frames: tuple[str, list[bytes]]) -> None:
+    """As by a transcoder alone, in pieces of any number of frames, whatever is among them."""
+    name, pieces = frames
+    error = b'event: error\ndata: {"error": {"message": "busy"}}\n\n'
+    others = [b": ping\n\n", b"event: new\ndata: {}\n\n", b"data: {\n\n", b"no frame", error]
+    places = range(0, len(pieces) + 1, max(len(pieces) // 6, 1))
+    given = [
+        [*pieces[:at], *other, *pieces[at:]] for at in places for other in ((o,) for o in others)
+    ]
+    given += [pieces[:at] for at in places]
+    for frames_of_it in given:
+        for step in (1, 3, 8, len(frames_of_it) or 1):
+            grouped = [
+                b"".join(frames_of_it[i : i + step]) for i in range(0, len(frames_of_it), step)
+            ]
+            alone = Transcoder(name, name)
+            expected = b"".join([*map(alone.feed, grouped), alone.close()])
+            out, passing = passed(name, grouped)
+            assert out == expected
+            failure = None if passing.flow is None else passing.flow.reader.failure
+            assert (failure is None) == (alone.reader.failure is None)
+
+
 def test_a_slow_client_slows_its_upstream_down() -> None:
     """What it does not read stays with the upstream; the gateway keeps some buffers of it."""
     piece = (

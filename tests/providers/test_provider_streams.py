@@ -34,6 +34,8 @@ from dragoman.providers import (
     TimedOut,
     client,
 )
+from dragoman.providers.timing import Limits
+from dragoman.providers.wire import Reply
 from upstream import DIALECTS, Raw, Say, Seen, Tell, Upstream, awkward
 
 GREAT = tuple(DIALECTS.values())
@@ -580,9 +582,7 @@ def test_silence_has_a_limit() -> None:
             stream = talk.astream(HI)
             while not has_begun(heard):
                 heard.append(await anext(stream))
-            line: Any = response_of(stream).connection.protocol  # type: ignore[union-attr]
-            line.read_timeout = 0.01
-            line.start_timeout()  # so that what was written before is heard on a slow machine too
+            response_of(stream).wire.limits = Limits(0.01, asyncio.get_running_loop())
             with pytest.raises(TimedOut, match="no further data in time"):
                 await exhaust(stream, heard)
 
@@ -591,10 +591,10 @@ def test_silence_has_a_limit() -> None:
         asyncio.run(run())
 
 
-def response_of(stream: AsyncStream) -> aiohttp.ClientResponse:
+def response_of(stream: AsyncStream) -> Reply:
     incoming = stream._flow._incoming
     assert incoming is not None
-    return incoming._response
+    return incoming._reply
 
 
 @ways
@@ -607,22 +607,20 @@ def test_no_answer_at_all_has_a_limit_too(way: str) -> None:
     assert "no response in time" in str(got.error)
 
 
-def test_the_limit_is_for_silence_and_not_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[Any] = []
-    send = aiohttp.ClientSession.request
+def test_the_limit_is_for_silence_and_not_for_the_whole() -> None:
+    async def run(upstream: Upstream) -> None:
+        async with provider(upstream, timeout=70, connect_timeout=7) as talk:
+            stream = talk.astream(HI)
+            await anext(stream)
+            wire = response_of(stream).wire
+            assert wire.timeout == aiohttp.ClientTimeout(total=None, connect=7)
+            assert wire.limits.seconds == 70
+            await exhaust(stream, [])
+            assert not wire.limits.waiting
 
-    def request(self: aiohttp.ClientSession, method: str, url: str, **options: Any) -> Any:
-        limits.append(options.get("timeout"))
-        return send(self, method, url, **options)
-
-    monkeypatch.setattr(aiohttp.ClientSession, "request", request)
     sse = dragoman.decompose(corpus("answer", "openai-chat", "response"), "openai-chat")
-    with (
-        Upstream(Tell([sse])) as upstream,
-        provider(upstream, timeout=70, connect_timeout=7) as talk,
-    ):
-        assert list(talk.stream(HI))
-    assert limits == [aiohttp.ClientTimeout(total=None, connect=7, sock_read=70)]
+    with Upstream(Tell([sse])) as upstream:
+        asyncio.run(run(upstream))
 
 
 # -- leaving early ----------------------------------------------------------------------------

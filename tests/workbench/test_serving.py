@@ -21,6 +21,7 @@ from dragoman.containers.vcr import Vcr
 from dragoman.gateway import Config, Gateway, Upstream, testing
 from dragoman.gateway.config import Client
 from dragoman.gateway.testing import running
+from dragoman.streams.transcoder import collect
 from dragoman.workbench import examples
 from dragoman.workbench.app import NONCE, POLICY, Workbench, content, names
 from dragoman.workbench.conversations import Conversations, Search
@@ -428,6 +429,33 @@ def test_a_key_that_came_in_pieces_is_in_none_of_them() -> None:
     for way in ("in", "out"):
         assert {text for *_, text in told[True][way]} == {"[key]"}
         assert "Your key is [key], hello." in "".join(text for *_, text in told[False][way])
+
+
+@pytest.mark.parametrize("form", ["har", "cassette"])
+@pytest.mark.parametrize("path", ["chat", "events", "array"])
+def test_a_key_that_came_in_pieces_is_in_no_export(path: str, form: str) -> None:
+    """What is exported has the mask, and is a stream of its dialect still."""
+    traffic = Traffic(contents=True)
+    told: Any = {"contents": [{"role": "user", "parts": [{"text": "Hello there"}]}]}
+    place = "/v1beta/models/claude-opus-5-5:streamGenerateContent"
+    with watched(traffic) as url:
+        if path == "chat":
+            send(url, stream=True)
+        else:
+            query = "?alt=sse" if path == "events" else ""
+            body = json.dumps(told).encode()
+            assert post(url.removesuffix("/workbench"), place + query, body).status == 200
+        (row,) = traffic.rows()
+        pieces = asked(url, f"traffic/{row['id']}")["pieces"]["out"]
+        out = json.loads(ask(url, ask_below(url, f"traffic/export?form={form}"))[2])
+    assert {text for *_, text in pieces} == {"[key]"}
+    if form == "har":
+        text = out["log"]["entries"][0]["response"]["content"]["text"]
+    else:
+        text = out["interactions"][0]["response"]["body"]["string"]
+    dialect = "openai-chat" if path == "chat" else "gemini"
+    tree = dragoman.read(collect(text.encode(), dialect).document, dialect, facet="response")
+    assert tree.candidates[0].message.content[0].text == "Your key is [key], hello."  # type: ignore[union-attr]
 
 
 def test_contents_are_not_kept_unless_asked_for() -> None:

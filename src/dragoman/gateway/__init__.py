@@ -8,6 +8,7 @@
 - ``ui``         chats in pages, with the AI SDK's ``useChat``
 - ``app``        the ASGI application: reads requests, writes replies
 - ``handling``   one request from the door to the upstream and back
+- ``sending``    what the client is sent: replies, streams, errors, signs of life
 - ``upstreams``  who is asked: over HTTP, or the scripted model in this process
 - ``policies``   what an operator wants changed in a request: system turns, defaults, caching
 - ``script``     the scripted model: deterministic replies for tests and trials

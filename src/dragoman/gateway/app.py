@@ -14,14 +14,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from ..providers.timing import promptly
+from ..providers.timing import Limits, promptly
 from . import extras, sockets
 from .carrying import Envelope
 from .clients import Gone, Guests, Refused, is_foreign
 from .config import Aim, Client, Config, ConfigError, checked, read_file, route
-from .doors import Door, find, key_of
-from .handling import Handling, Send
+from .doors import Door, find, key_of, serving
+from .handling import Handling
 from .observing import Observer
+from .sending import Send
 from .store import Store, StoreFailed, open_store
 from .tracing import Tracing
 from .upstreams import Upstream, open_upstreams
@@ -35,7 +36,7 @@ SECRET = "secret"
 
 
 MOST_ROUTES = 1000
-SOON = 0.02
+SOON = 0.1
 """Seconds after which the gateway listens whether a client is still there."""
 
 
@@ -67,6 +68,7 @@ class Gateway:
         self._routes: dict[str, tuple[Aim, ...]] = {}
         self.running: set[asyncio.Task[Any]] = set()
         self._leaving = Leavings()
+        self._silences: Limits | None = None
         self.closing = False
 
     def _secret(self) -> bytes:
@@ -136,6 +138,7 @@ class Gateway:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 await self.start()
+                serving()  # which loads all dialects: a second that the first request need not wait
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 await self.close()
@@ -165,7 +168,7 @@ class Gateway:
             body = await self.read_body(receive, handling.headers)
             await self._until_gone(handling.run(body), receive)
         except Refused as refused:
-            await handling.refuse(refused.kind, refused.message, refused.retry_after)
+            await handling.out.refuse(refused.kind, refused.message, refused.retry_after)
         except Gone:
             handling.seen.error = "the client went away"
             handling.seen.status = handling.seen.status or 499
@@ -207,6 +210,14 @@ class Gateway:
             if len(self._routes) < MOST_ROUTES:
                 self._routes[model] = aims
         return aims
+
+    def silences(self) -> Limits | None:
+        """How long streams may be silent before their clients hear that they are alive."""
+        silence, loop = self.config.limits.keep_alive / 2, asyncio.get_running_loop()
+        known = self._silences
+        if known is None or known.seconds != silence or known.loop is not loop:
+            known = self._silences = Limits(silence, loop)
+        return known if silence else None
 
     def admit(self, key: str | None, headers: Mapping[str, str]) -> tuple[str, Client]:
         if self.closing:
@@ -301,7 +312,7 @@ class Leavings:
     def watch(self, task: asyncio.Task[Any], receive: Receive) -> Leaving:
         leaving = Leaving(task, receive)
         self._newer.append(leaving)
-        if self._loop is not (loop := asyncio.get_running_loop()):
+        if self._loop is not (loop := task.get_loop()):
             self._loop = loop
             loop.call_later(SOON, self._begin, loop)
         return leaving

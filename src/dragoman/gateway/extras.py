@@ -22,8 +22,8 @@ from ..model import Json, Request
 from . import continuing
 from .clients import Gone, Refused
 from .config import Client, known_models
-from .doors import key_of
-from .handling import Send, error_document
+from .doors import find, key_of
+from .sending import Send, error_document, with_status
 from .store import Owned, StoreFailed
 
 if TYPE_CHECKING:
@@ -45,6 +45,21 @@ KNOWN = re.compile(
     r"|/v1beta/(?:interactions/.+|models(?:/.*)?)|/models(?:/.*)?|/api/(?:tags|show|version))/?"
 )
 """Paths of the vendors' APIs, whatever stands before them."""
+
+
+METHODS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"/|/metrics|/api/(tags|version)"), ("GET",)),
+    (re.compile(r"/v1/models(/.*)?|/v1beta/models(/[^:]*)?"), ("GET",)),
+    (re.compile(r"/v1/messages/count_tokens|/v1/responses/input_tokens|/api/show"), ("POST",)),
+    (re.compile(r"/v1beta/models/.*:countTokens"), ("POST",)),
+    (re.compile(r"/v1/responses/[^/]+/input_items"), ("GET",)),
+    (re.compile(r"/v1/responses/[^/]+|/v1beta/interactions/[^/]+"), ("GET", "DELETE")),
+)
+"""Which methods paths have; a door has POST alone."""
+
+
+class NotAllowed(Exception):
+    """A path that is there, with a method that it does not have."""
 
 
 class Reply:
@@ -69,10 +84,13 @@ async def serve(
     send: Send,
 ) -> None:
     """Reply a request that is none for a model."""
+    door = find(path)
     path = without_base(path)
-    dialect = dialect_of(path, headers)
+    dialect = dialect_of(path, headers) if door is None else door.dialect
+    methods = ("POST",) if door is not None else methods_of(path)
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
     try:
-        reply = await replied(gateway, scope, path, headers, query, receive)
+        reply = await replied(gateway, method, path, headers, query, receive, methods)
     except Gone:
         return
     except Refused as refused:
@@ -80,6 +98,9 @@ async def serve(
         wait = refused.retry_after
         more = {} if wait is None else {"retry-after": f"{max(wait, 1):.0f}"}
         reply = Reply(code, error_document(dialect, refused.kind, refused.message), more)
+    except NotAllowed as refused:
+        problem = error_document(dialect, "invalid-request", str(refused))
+        reply = Reply(405, with_status(problem, 405), {"allow": ", ".join(methods)})
     except StoreFailed as problem:
         code = status_of("overloaded", dialect.statuses)
         reply = Reply(code, error_document(dialect, "overloaded", str(problem)))
@@ -104,6 +125,15 @@ def without_base(path: str) -> str:
     return named if named.startswith(("/v1beta/", "/api/")) else f"/v1{named}"
 
 
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods of a path of the tables here; none where there is no such path.
+
+    >>> methods_of("/v1/responses/resp_1")
+    ('GET', 'DELETE')
+    """
+    return next((allowed for known, allowed in METHODS if known.fullmatch(path)), ())
+
+
 async def say(send: Send, reply: Reply) -> None:
     headers = {**reply.headers, "content-length": str(len(reply.body))}
     listed = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
@@ -113,21 +143,23 @@ async def say(send: Send, reply: Reply) -> None:
 
 async def replied(
     gateway: Gateway,
-    scope: dict[str, Any],
+    method: str,
     path: str,
     headers: dict[str, str],
     query: dict[str, str],
     receive: Receive,
+    methods: tuple[str, ...],
 ) -> Reply:
     if path == "/healthz":
         return Reply(200, b"ok\n")
-    if path == "/" and scope["method"] in ("GET", "HEAD"):  # Claude Code and Ollama ask for it
+    if path == "/" and method == "GET":  # Claude Code and Ollama ask for it
         return Reply(200, b"dragoman is running\n")
     if path == "/readyz":
         ready = not gateway.closing and await gateway.store.ready()
         return Reply(200 if ready else 503, b"ready\n" if ready else b"not ready\n")
     name, client = gateway.admit(key_of(headers, query), headers)
-    method = scope["method"]
+    if methods and method not in methods:
+        raise NotAllowed(f"{method} is not allowed at {path[:200]}: {' or '.join(methods)} is")
     if path == "/metrics" and method == "GET":
         return metrics(gateway, client.operator)
     if method == "POST" and path in COUNTED:

@@ -8,28 +8,26 @@ own form of an error inside of the stream.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from ..core.reading import encode
-from ..core.statuses import kind_of, status_of
+from ..core.reading import encode, parse
+from ..core.statuses import kind_of
+from ..core.surrogates import well_formed
 from ..dialect import Dialect
 from ..dialects import get
-from ..errors import DragomanError, Lossy, Malformed, Unsupported
+from ..errors import DragomanError, Lossy, Malformed
 from ..exchange import Exchange
-from ..ledger import Ledger, Loss
+from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json, Request, Response, Usage
 from ..providers.errors import ProviderError, no_reply, object_in, retry_after, with_type
 from ..providers.errors import error_document as hidden
 from ..providers.reply import Ids
 from ..result import Result
-from ..streams.framing import framer
 from ..streams.transcoder import Transcoder
 from . import config, continuing
 from .carrying import MARK, Carrying, turn_keys
@@ -39,24 +37,19 @@ from .observing import ObservedReply, observed_send, without_keys
 from .passing import Passing
 from .policies import USER
 from .renaming import Renamer
+from .sending import Beating, Send, Sending, error_document
 from .store import Owned, Store, StoreFailed
-from .upstreams import Ask, Incoming, Upstream, place
+from .upstreams import Ask, Incoming, Upstream
 from .watching import Seen, usage_of
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-JSON = "application/json"
 MARK_BYTES = MARK.encode()
 AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Statuses after which the next upstream is asked."""
-LOSSES = "x-dragoman-losses"
 LEDGER = "x-dragoman-ledger"
 REASONING = "x-dragoman-reasoning"
-LONGEST = 6_000
-"""How many bytes the ledger may have in a header."""
 
 
 class Peek(msgspec.Struct):
@@ -74,13 +67,10 @@ class Handling:
 
     client = NOBODY
     key: str | None = None
-    started = False
     known: Store | None = None
     """What a connection remembers of its own responses."""
-    _writes, _latest = 0, b""  # what was written of a stream
     _exchanged: Exchange | None = None
     _make: Callable[[], Exchange] | None = None
-    _shown: Mapping[str, str] = {}  # headers of the upstream's reply that the client reads
     _told: dict[str, Json] | None = None  # a request with what was written before it
     _carrying: Carrying | None = None
 
@@ -88,17 +78,18 @@ class Handling:
         self, gateway: Gateway, door: Door, headers: Mapping[str, str], send: Send
     ) -> None:
         self.gateway, self.door, self.dialect = gateway, door, door.dialect
-        self.headers, self._send = headers, send
-        self.seen = Seen()
+        self.headers, self.seen = headers, Seen()
         self.seen.dialect = door.dialect.name
         self._observer = gateway.observer
         if self._observer is not None:
-            self._send = observed_send(self._observer, self.seen, send)
-        self._array = Array() if door.array else None
+            send = observed_send(self._observer, self.seen, send)
+        ledger = LEDGER in headers and bool(headers[LEDGER])
+        self.out = Sending(self.dialect, self.seen, send, array=door.array, ledger=ledger)
+        """What the client is sent."""
 
     def close(self) -> None:
         """Let go of what refers back to it, so that a document is gone when its exchange is."""
-        if self._exchanged is not None:
+        if self._exchanged is not None and self.seen.stream:
             self._exchanged.close()
         self._exchanged = self._make = self._carrying = None
 
@@ -112,16 +103,16 @@ class Handling:
                 self._observer.client_request(self.seen, without_keys(self.headers), body)
             await self._answer(body)
         except Refused as refused:
-            await self.refuse(refused.kind, refused.message, refused.retry_after)
+            await self.out.refuse(refused.kind, refused.message, refused.retry_after)
         except Lossy as problem:
             self.seen.note(problem.losses)
-            await self.refuse("invalid-request", str(problem), status=422)
+            await self.out.refuse("invalid-request", str(problem), status=422)
         except ProviderError as problem:
             await self.fail(problem)
         except StoreFailed as problem:
-            await self.refuse("overloaded", str(problem), 5.0)
+            await self.out.refuse("overloaded", str(problem), 5.0)
         except DragomanError as problem:
-            await self.refuse("invalid-request", str(problem))
+            await self.out.refuse("invalid-request", str(problem))
         except Exception as bug:
             self.seen.error = f"a bug in dragoman: {place_of(bug)}"
             await self.fail(ProviderError("an error inside of the gateway", kind="server"))
@@ -146,7 +137,7 @@ class Handling:
         try:
             asked = peek(body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-            raise Malformed(f"the body is not a JSON object: {problem}") from None
+            asked = peek_closely(body, problem)
         model = self.door.model or asked.model
         if not isinstance(model, str) or not model:
             raise Refused("invalid-request", "the request names no model")
@@ -170,11 +161,17 @@ class Handling:
         upstream = self.gateway.upstreams[aim.upstream]
         self.seen.upstream, self.seen.upstream_model = aim.upstream, aim.model
         document = await self._convert(body, upstream, aim, model, stream)
-        if (limit := upstream.limited()) is None and not stream:
-            return await self._sent(document, upstream, aim, stream, last)
-        with self._alive(stream):
-            async with place(limit):
+        silences = self.gateway.silences() if stream and self.dialect.keep_alive else None
+        # While a stream is silent, also before it begins, the client hears that it is alive.
+        beating = None if silences is None else Beating(self.out, silences)
+        try:
+            if (limit := upstream.limited()) is None:
                 return await self._sent(document, upstream, aim, stream, last)
+            async with limit:
+                return await self._sent(document, upstream, aim, stream, last)
+        finally:
+            if beating is not None:
+                beating.cancel()
 
     async def _sent(
         self, document: Json, upstream: Upstream, aim: config.Aim, stream: bool, last: bool
@@ -185,15 +182,15 @@ class Handling:
         try:
             incoming = await upstream.open(document, call)
         except ProviderError:
-            if last or self.started:
+            if last or self.out.started:
                 raise
             return False
         if self._observer is not None:
             incoming = ObservedReply(self._observer, self.seen, incoming, upstream.secrets)
         try:
-            if not last and not self.started and incoming.status in AGAIN:
+            if not last and not self.out.started and incoming.status in AGAIN:
                 return False
-            self._shown = upstream.shown(incoming.headers, self.dialect)
+            self.out.shown = upstream.shown(incoming.headers, self.dialect)
             await self._reply(upstream, incoming, stream)
         finally:
             incoming.close()
@@ -212,16 +209,20 @@ class Handling:
         if not same or policy is not None or MARK_BYTES in body:
             carrying = Carrying(self.gateway.envelope, client, upstream.dialect, policy)
         self._carrying, self._exchanged = carrying, None
-        self._make = lambda: Exchange(
-            client=client,
-            upstream=upstream.dialect,
-            model=model if renamed and (not same or model != asked) else None,
-            shown_model=None if same and model == asked else asked,
-            fail_on=self._fail_on(),
-            carrier=carrying,
-            now=time.time(),
-            ids=Ids(),
-        )
+
+        def make() -> Exchange:
+            return Exchange(
+                client=client,
+                upstream=upstream.dialect,
+                model=model if renamed and (not same or model != asked) else None,
+                shown_model=None if same and model == asked else asked,
+                fail_on=self._fail_on(),
+                carrier=carrying,
+                now=time.time(),
+                ids=Ids(),
+            )
+
+        self._make = make
         written: Json = body
         if (form := continuing.form_of(self.dialect)) is not None:
             written = await self._continued(body, form, same)
@@ -231,11 +232,14 @@ class Handling:
             return written if written.__class__ is bytes else encode(written)
         exchange = self._exchange
         if carrying is not None and not same:
-            carrying.stored = await self._stored(exchange.read(written))
+            tree = exchange.read(written)
+            if any(message.role == "assistant" for message in tree.messages):
+                carrying.stored = await self._stored(tree)
         result = exchange.request(written, stream=None if same else stream)
         self.seen.note(result.losses)
-        self._log_contents("asked", exchange.asked)
-        self._log_contents("sent", exchange.sent)
+        if self.gateway.config.log_contents:
+            self._log_contents("asked", exchange.asked)
+            self._log_contents("sent", exchange.sent)
         return result.document
 
     def _log_contents(self, name: str, document: Json) -> None:
@@ -261,7 +265,13 @@ class Handling:
             return body
         document = object_in(body)
         if document is None:
-            raise Malformed("the body is not a JSON object")
+            found = well_formed(body)
+            if found is None or not isinstance(found.value, dict):
+                raise Malformed("the body is not a JSON object")
+            if found.value.get(form.before) is not None:
+                raise Malformed("a request that goes on from another has half of a character in it")
+            self._told = found.value
+            return body
         before = document.get(form.before)
         known = self.known
         if known is not None and await known.get(f"{form.key}{before}") is not None:
@@ -280,8 +290,6 @@ class Handling:
 
     async def _stored(self, tree: Request) -> dict[str, bytes]:
         """What is kept of the turns of a conversation."""
-        if not any(message.role == "assistant" for message in tree.messages):
-            return {}
         mine = self._turns()
         keys = [mine + key for turn in turn_keys(tree.messages)[0].values() for key in turn]
         if not keys:
@@ -296,34 +304,6 @@ class Handling:
     def _turns(self) -> str:
         """What the keys of turns begin with: no client gets what belongs to another."""
         return f"turn:{self.seen.client}:"
-
-    @contextmanager
-    def _alive(self, stream: bool) -> Iterator[None]:
-        """While a stream is silent, also before it begins, the client hears that it is alive."""
-        alive, silence = self.dialect.keep_alive, self.gateway.config.limits.keep_alive
-        if not stream or not silence or not alive:
-            yield
-            return
-        beating = Beating(silence, self._beat)
-        try:
-            yield
-        finally:
-            beating.cancel()
-
-    async def _beat(self, half: float) -> None:
-        """Say so whenever nothing was written for two halves of the time."""
-        quiet = self._writes == 0
-        while True:
-            wrote = self._writes
-            await asyncio.sleep(half)
-            if self._writes != wrote:
-                quiet = False
-            elif not quiet:
-                quiet = True
-            else:
-                quiet = False
-                if self._is_between(self._latest):
-                    await self._write(self.dialect.keep_alive, between=True)
 
     # -- the way back -----------------------------------------------------------------------
 
@@ -349,12 +329,12 @@ class Handling:
         headers = {}
         if (wait := retry_after(incoming.headers)) is not None:
             headers["retry-after"] = f"{max(wait, 0):.0f}"
-        if self.started:
+        if self.out.started:
             failure = self.dialect.read(result.document, "error")
             assert isinstance(failure, Failure)
             await self._end_stream(failure)
             return
-        await self.send_json(result.status or status, result.document, headers)
+        await self.out.send_json(result.status or status, result.document, headers)
 
     def _explained(self, result: Result, status: int) -> Result:
         """An error that says something: what passes as it is may be no error at all."""
@@ -384,12 +364,13 @@ class Handling:
             result = exchange.error(hidden(body, upstream.secrets), 500)
             self.seen.error = "an error with status 200"
             status = error_status(result)
-            await self.send_json(status, self._explained(result, status).document)
+            await self.out.send_json(status, self._explained(result, status).document)
             return
         try:
             if upstream.settings.normalize and not exchange.is_converted:
                 body = normalized(value, upstream.dialect)
-            result = exchange.response(body)
+            parsed = value if exchange.is_converted else None
+            result = exchange.response(body, parsed=parsed)
             if not exchange.is_converted:
                 self._count(upstream.dialect.read(value, "response"))
                 body = self._renamed(body)
@@ -402,14 +383,14 @@ class Handling:
             body = result.to_json()
         self._log_contents("replied", result.document)
         await self._keep_turn(result.document)
-        await self.send_bytes(result.status or 200, body, self._loss_headers())
+        await self.out.send_bytes(result.status or 200, body)
 
     async def _pass(self, value: dict[str, Json], body: bytes, usage: Usage) -> None:
         """A response of the client's own dialect, as it is."""
         self.seen.input_tokens, self.seen.output_tokens = usage.input_total, usage.output_total
         self._log_contents("replied", value)
         await self._keep_turn(value)
-        await self.send_bytes(200, body, self._loss_headers())
+        await self.out.send_bytes(200, body)
 
     def _renamed(self, body: bytes) -> bytes:
         """A reply of the same dialect with the model that the client asked for."""
@@ -436,6 +417,7 @@ class Handling:
         if same and self.seen.model != self.seen.upstream_model:
             if not upstream.settings.normalize:
                 renamer = Renamer(self.seen.upstream_model, self.seen.model)
+        self.out.converted = not same
         feed, read, hide = flow.feed, incoming.read, upstream.secrets.hide_bytes
         written = b""
         try:
@@ -445,7 +427,8 @@ class Handling:
                     written = renamer.feed(written)
                 if not same and flow.ended:
                     break  # what ends the stream goes out with its last frames
-                await self._write(written)
+                if written or not self.out.started:
+                    await self.out.write(written)
                 written, data = b"", await read()
             written += flow.close()
         except ProviderError as problem:
@@ -468,7 +451,7 @@ class Handling:
             result = self._exchange.error(hidden(body, upstream.secrets), 500)
             self.seen.error = "an error with status 200"
             status = error_status(result)
-            await self.send_json(status, self._explained(result, status).document)
+            await self.out.send_json(status, self._explained(result, status).document)
             return
         what = "the upstream sent a whole response where a stream was asked for"
         raise ProviderError(what, kind="server")
@@ -481,7 +464,7 @@ class Handling:
             if (usage := passed.usage()) is not None:
                 self.seen.input_tokens = usage.input_total
                 self.seen.output_tokens = usage.output_total
-            await self._end(last)
+            await self.out.end(last)
             return
         response = flow.response
         self._count(response)
@@ -491,9 +474,7 @@ class Handling:
         else:
             self._log_contents("replied", flow.document)
             await self._keep_turn(flow.document)
-        if self.dialect.takes_comments and self.seen.losses:
-            last += f": {LOSSES}: {self._loss_words()}\n\n".encode()
-        await self._end(last)
+        await self.out.end(last + self.out.comment())
 
     def _count(self, tree: Any) -> None:
         usage = tree.usage if isinstance(tree, Response) else None
@@ -518,151 +499,19 @@ class Handling:
         except StoreFailed as problem:  # the reply is there all the same
             self.seen.error = str(problem)
 
-    # -- what is sent -----------------------------------------------------------------------
-
-    async def _write(self, data: bytes, *, between: bool = False) -> None:
-        """Bytes of a stream; ``between``: of none of its frames."""
-        if not self.started:
-            await self._start_stream()
-        if self._array is not None:
-            data = b"\n" if between else self._array.feed(data)
-        if data:
-            self.seen.sent += len(data)
-            if not between:
-                self._writes += 1
-                self._latest = data
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
-
-    def _is_between(self, data: bytes) -> bool:
-        """Whether a stream stands between two frames after these bytes."""
-        if self._array is not None or not data:
-            return True
-        framing = self.dialect.framing
-        if framing == "sse":
-            return data.endswith((b"\n\n", b"\n\r\n"))
-        # Frames that pass as they are may be cut anywhere; those that are written are whole.
-        converted = self._exchanged is not None and self._exchanged.is_converted
-        return data.endswith(b"\n") if framing == "ndjson" else converted
-
-    async def _start_stream(self) -> None:
-        self.started = True
-        headers = {**self.dialect.stream_headers, "cache-control": "no-cache"}
-        if self._array is not None:
-            headers["content-type"] = JSON
-        self.seen.first = time.monotonic()
-        await self._start(200, [], headers | self._loss_headers())
-
-    async def _end(self, data: bytes) -> None:
-        """The last bytes of a stream, and its end."""
-        if not self.started:
-            await self._start_stream()
-        if self._array is not None:
-            data = self._array.feed(data) + self._array.close()
-        self.seen.sent += len(data)
-        self._writes += 1
-        await self._send({"type": "http.response.body", "body": data, "more_body": False})
-
     async def _end_stream(self, failure: Failure) -> None:
         """An error after the stream began: in the form that it has inside of one."""
-        await self._end(self._exchange.transcoder().fail(failure))
+        await self.out.end(self._exchange.transcoder().fail(failure))
 
     async def fail(self, problem: ProviderError) -> None:
         """The upstream gave no reply."""
         kind: ErrorKind = "server" if problem.kind == "other" else problem.kind
         self.seen.error = f"upstream: {problem.kind}: {problem.message[:200]}"
-        if self.started:
+        if self.out.started:
             await self._end_stream(Failure(kind, problem.message))
             return
         status = 504 if kind == "timeout" else 502 if kind == "server" else None
-        await self.refuse(kind, problem.message, problem.retry_after, status)
-
-    async def refuse(
-        self,
-        kind: ErrorKind,
-        message: str,
-        wait: float | None = None,
-        status: int | None = None,
-    ) -> None:
-        """An error in the client's dialect."""
-        self.seen.error = self.seen.error or f"{kind}: {message[:200]}"
-        document = error_document(self.dialect, kind, message)
-        if status is not None:
-            document = with_status(document, status)
-        headers = {} if wait is None else {"retry-after": f"{max(wait, 1):.0f}"}
-        code = status or status_of(kind, self.dialect.statuses)
-        await self.send_json(code, document, headers)
-
-    async def send_json(
-        self, status: int, document: Json, headers: Mapping[str, str] | None = None
-    ) -> None:
-        more = {**self._loss_headers(), **(headers or {})}
-        await self.send_bytes(status, encode(document), more)
-
-    async def send_bytes(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """A whole reply, which is JSON."""
-        if self.started:
-            return
-        self.started = True
-        self.seen.sent += len(body)
-        length = str(len(body)).encode()
-        listed = [(b"content-type", b"application/json"), (b"content-length", length)]
-        await self._start(status, listed, headers)
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
-
-    async def _start(
-        self, status: int, listed: list[tuple[bytes, bytes]], headers: Mapping[str, str]
-    ) -> None:
-        self.seen.status = status
-        if self._shown:
-            headers = {**self._shown, **headers}
-        if headers:
-            listed += [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": listed})
-
-    def _loss_words(self) -> str:
-        return f"{len(self.seen.losses)}; " + ", ".join(self.seen.codes())
-
-    def _loss_headers(self) -> dict[str, str]:
-        if not self.seen.losses:
-            return {}
-        headers = {LOSSES: self._loss_words()[:1000]}
-        if self.headers.get(LEDGER):
-            headers[LEDGER] = ledger_header(self.seen.losses)
-        return headers
-
-
-class Beating:
-    """What keeps a silent stream alive; it begins after the first silence."""
-
-    def __init__(self, silence: float, beat: Callable[[float], Coroutine[Any, Any, None]]) -> None:
-        self._silence, self._beat = silence, beat
-        self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(silence / 2, self._begin)
-
-    def _begin(self) -> None:
-        self._task = asyncio.ensure_future(self._beat(self._silence / 2))
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-
-
-class Array:
-    """The documents of an event stream as a JSON array, which is Gemini's other form."""
-
-    def __init__(self) -> None:
-        self._frames, self._begun = framer("sse"), False
-
-    def feed(self, data: bytes) -> bytes:
-        out = [payload for _, payload in self._frames.feed(data)]
-        if not out:
-            return b""
-        head, self._begun = b",\r\n" if self._begun else b"[", True
-        return head + b",\r\n".join(out)
-
-    def close(self) -> bytes:
-        return b"]" if self._begun else b"[]"
+        await self.out.refuse(kind, problem.message, problem.retry_after, status)
 
 
 class Normalizing(Transcoder):
@@ -704,15 +553,18 @@ def place_of(bug: Exception) -> str:
     return f"{type(bug).__name__}{line}"
 
 
-def ledger_header(losses: list[Loss]) -> str:
-    """The ledger as JSON in ASCII, as much of it as a header may hold."""
-    import json
-
-    out = json.dumps([msgspec.to_builtins(loss) for loss in losses])
-    while len(out) > LONGEST:
-        losses = losses[: len(losses) // 2]
-        out = json.dumps([*(msgspec.to_builtins(loss) for loss in losses), "..."])
-    return out
+def peek_closely(body: bytes, problem: Exception) -> Peek:
+    """The same of what the decoder refuses: half of a character, where a client has cut a text
+    in two, or a byte order mark.
+    """
+    try:
+        found = well_formed(body)
+        value = parse(body) if found is None else found.value
+    except Malformed:
+        value = None
+    if not isinstance(value, dict):
+        raise Malformed(f"the body is not a JSON object: {problem}") from None
+    return Peek(value.get("model"), value.get("stream"))
 
 
 def is_document(data: bytes, dialect: Dialect) -> bool:
@@ -720,19 +572,3 @@ def is_document(data: bytes, dialect: Dialect) -> bool:
     framing = dialect.framings or dialect.framing
     starts = (b"<",) if framing in ("ndjson", "either", "array") else (b"{", b"[", b"<")
     return data.lstrip().startswith(starts)
-
-
-def with_status(document: Json, status: int) -> Json:
-    """An error whose dialect repeats the status in it (Gemini), with that of its reply."""
-    error = document.get("error") if isinstance(document, dict) else None
-    if isinstance(error, dict) and isinstance(error.get("code"), int):
-        return {**document, "error": {**error, "code": status}}
-    return document
-
-
-def error_document(dialect: Dialect, kind: ErrorKind, message: str) -> Json:
-    """An error in a dialect."""
-    try:
-        return dialect.write(Failure(kind, message), Ledger())
-    except (Unsupported, DragomanError):
-        return {"error": {"type": kind, "message": message}}

@@ -19,6 +19,8 @@ TOO_LARGE = (
 
 
 HEAD = b"HTTP/1.1 "
+SMALL = 2**16
+"""What is copied sooner than given to the kernel in two parts."""
 
 
 class Joining:
@@ -26,26 +28,30 @@ class Joining:
     written in one system call; at the latest until what is being done now is done.
     """
 
-    __slots__ = ("_head", "_loop", "_transport")
+    __slots__ = ("_head", "_loop", "_transport", "_write", "is_closing")
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
+        self._write, self.is_closing = transport.write, transport.is_closing
         self._head = b""
 
     def write(self, data: bytes) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.writelines((head, data))
+            if len(data) < SMALL:
+                self._write(head + data)
+            else:
+                self._transport.writelines((head, data))
         elif data.startswith(HEAD):
             self._head = data
             self._loop.call_soon(self._flush)
         else:
-            self._transport.write(data)
+            self._write(data)
 
     def _flush(self) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.write(head)
+            self._write(head)
 
     def close(self) -> None:
         self._flush()
@@ -64,12 +70,15 @@ def protocol(limits: Limits) -> Any:
 
     class Bounded(HttpToolsProtocol):
         """Bytes are counted from the second piece of unfinished headers on, so that a request that
-        comes in one piece costs nothing.
+        comes in one piece costs nothing. A connection without a request is closed after a while, by
+        one timer, which looks how long there was none.
         """
 
         _unfinished = False
         _size = 0
         _timer: asyncio.TimerHandle | None = None
+        _idle: asyncio.TimerHandle | None = None
+        _since: float | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(Joining(transport, self.loop))  # type: ignore[arg-type]
@@ -77,6 +86,8 @@ def protocol(limits: Limits) -> Any:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
+            if self._idle is not None:
+                self._idle.cancel()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -89,6 +100,31 @@ def protocol(limits: Limits) -> Any:
             super().data_received(data)
             if self._unfinished and self._timer is None:
                 self._wait()
+
+        def _unset_keepalive_if_required(self) -> None:
+            self._since = None
+            super()._unset_keepalive_if_required()
+
+        def on_response_complete(self) -> None:
+            if self.pipeline or self.transport.is_closing():
+                super().on_response_complete()
+                return
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._since = self.loop.time()
+            if self._idle is None:
+                self._idle = self.loop.call_later(self.timeout_keep_alive, self._look)
+
+        def _look(self) -> None:
+            """Whether the connection was without a request for so long."""
+            self._idle = None
+            if self._since is None:
+                return
+            left = self._since + self.timeout_keep_alive - self.loop.time()
+            if left > 0:
+                self._idle = self.loop.call_later(left, self._look)
+            else:
+                self.timeout_keep_alive_handler()
 
         def on_message_begin(self) -> None:
             self._unfinished, self._size = True, 0

@@ -28,6 +28,8 @@ from ..streams.transcoder import Transcoder
 
 KEPT = 64 * 2**10
 """How many bytes of frames are kept before the transcoder reads them."""
+NEAR = 2**12
+"""How far into a piece additions are looked for."""
 END = b"}\n\n"
 Make = Callable[[], Transcoder]
 
@@ -58,8 +60,10 @@ class Kind(NamedTuple):
     """the end of what was kept of a whole stream"""
     each: tuple[bytes, ...] = ()
     """what each addition has in it, in one of these spellings"""
-    not_in: tuple[bytes, ...] = (b'"error"',)
-    """what is in none of the frames that pass"""
+    odd: tuple[bytes, ...] = ()
+    """what is in none of the additions"""
+    error: tuple[bytes, ...] = (b'"error"',)
+    """what is in no other frame that passes"""
     repeats: bool = False
     """whether an error at the end repeats the whole response, so that additions are kept as well"""
 
@@ -97,7 +101,7 @@ KINDS = {
             rb'event: response\.(completed|incomplete)\ndata: \{"type": ?"response\.\1"'
             rb"[^\n]*\}\n\n" + COMMENTS + rb"\Z"
         ),
-        not_in=(b'"error":{', b'"error": {'),
+        error=(b'"error":{', b'"error": {'),
         repeats=True,
     ),
     "openai-chat": Kind(
@@ -109,7 +113,7 @@ KINDS = {
             + rb"\Z"
         ),
         each=(b'"finish_reason":null', b'"finish_reason": null'),
-        not_in=(b'"error"', b'"usage":{', b'"usage": {'),
+        odd=(b'"error"', b'"usage":{', b'"usage": {'),
     ),
 }
 
@@ -133,27 +137,32 @@ class Passing:
         self._kind = KINDS.get(dialect.name)
         self._kept: list[bytes] = []
         self._size = self._unread = 0
+        self._usual: Addition | None = None  # what most pieces are made of
         self.flow: Transcoder | None = None if self._kind is not None else make()
 
     def feed(self, data: bytes) -> bytes:
         """More bytes; those that may be sent now."""
         if self.flow is not None:
             return self.flow.feed(data)
+        usual = self._usual
+        if usual is not None and data.startswith(usual.start) and data.endswith(END):
+            lines = data.count(b"\n")
+            if lines == usual.lines or lines == usual.lines * (1 + data.count(usual.next)):
+                self._unread += lines // usual.lines
+                return data
         kind = self._kind
         assert kind is not None
-        count = additions(data, kind) if self._kept else 0
-        if count and not kind.repeats:
-            self._unread += count
-            return data
-        self._size += len(data)
-        if self._size <= KEPT and (
-            (kind.repeats and count) or kind.frames.fullmatch(data) is not None
-        ):
-            self._kept.append(data)
-            if not any(odd in data for odd in kind.not_in if b"usage" not in odd):
-                return data
-            self._kept.pop()
-        return self._read().feed(data)
+        span = additions(data, kind, bool(self._kept))
+        others = [part for part in (data[: span.start], data[span.end :]) if part]
+        kept = [data] if kind.repeats else others
+        self._size += sum(map(len, kept))
+        if self._size > KEPT or not all(is_known(part, kind) for part in others):
+            return self._read().feed(data)
+        self._kept += kept
+        if span.number and not kind.repeats:
+            self._unread += span.number
+            self._usual = span.addition if not kind.each else None
+        return data
 
     def _read(self) -> Transcoder:
         """The transcoder, which has read what was kept."""
@@ -194,29 +203,58 @@ class Passing:
         return self.flow is not None and self.flow.ended
 
 
-def additions(data: bytes, kind: Kind) -> int:
-    """How many frames add to a text in a piece of a stream that is made of such frames; else 0."""
+class Span(NamedTuple):
+    """Where in a piece of a stream those frames are that add to a text, and how many."""
+
+    start: int = 0
+    end: int = 0
+    number: int = 0
+    addition: Addition | None = None
+
+
+NONE = Span()
+
+
+def additions(data: bytes, kind: Kind, begun: bool = True) -> Span:
+    """The additions in a piece that is made of whole frames; none if they are not all together, or
+    if it begins the stream with them.
+    """
     if not data.endswith(END):
-        return 0
+        return NONE
+    first = 0 if begun else data.find(b"\n\n") + 2
     for addition in kind.additions:
-        if data.startswith(addition.start):
-            break
-    else:
-        return 0
-    for odd in kind.not_in:
-        if odd in data:
-            return 0
-    count = 1
-    if (found := data.count(b"\n")) != addition.lines:
-        # A frame ends as the last one does and the next one begins as the first one did, so often
-        # that no line is left.
-        count += data.count(addition.next)
-        if found != count * addition.lines:
-            return 0
-    for each in kind.each:
-        if data.count(each) == count:
-            return count
-    return 0 if kind.each else count
+        if data.startswith(addition.start, first):
+            return together(data, first, addition, kind)
+    for addition in kind.additions:
+        if (found := data.find(addition.next, first, first + NEAR)) >= 0:
+            return together(data, found + len(END), addition, kind)
+    return NONE
+
+
+def together(data: bytes, start: int, addition: Addition, kind: Kind) -> Span:
+    """The additions from a place on."""
+    marks = kind.each or (addition.start,)
+    mark = next((each for each in marks if data.find(each, start) >= 0), None)
+    if mark is None:
+        return NONE
+    end = data.find(b"\n\n", data.rfind(mark)) + 2
+    if not data.endswith(END, start, end):
+        return NONE
+    # A frame ends as the last one does and the next one begins as the first one did, so often that
+    # no line is left.
+    count, rest = divmod(data.count(b"\n", start, end), addition.lines)
+    if rest or (count > 1 and data.count(addition.next, start, end) != count - 1):
+        return NONE
+    if kind.each and data.count(mark, start, end) != count:
+        return NONE
+    if any(data.find(odd, start, end) >= 0 for odd in kind.odd):
+        return NONE
+    return Span(start, end, count, addition)
+
+
+def is_known(data: bytes, kind: Kind) -> bool:
+    """Whether a piece is made of frames of known kinds."""
+    return kind.frames.fullmatch(data) is not None and not any(odd in data for odd in kind.error)
 
 
 def counted(line: bytes) -> dict[str, Json]:

@@ -20,7 +20,8 @@ from ..model import Json
 from ..streams.framing import framer
 from .clients import Refused
 from .doors import Door, find, key_of
-from .handling import Handling, error_document
+from .handling import Handling
+from .sending import error_document
 from .store import Memory
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Socket:
         try:
             handling.seen.client, handling.client = self._gateway.admit(self.key, {})
         except Refused as refused:  # its key is gone, or the gateway is shutting down
-            await handling.refuse(refused.kind, refused.message, refused.retry_after)
+            await handling.out.refuse(refused.kind, refused.message, refused.retry_after)
             return
         working = asyncio.ensure_future(handling.run(encode(document)))
         gone = asyncio.ensure_future(self._gone.wait())

@@ -6,8 +6,7 @@ Both give the same: a status, headers, and bytes while they arrive.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -279,7 +278,7 @@ class Scripted:
         if call.stream:
             return Playing(self.script, tree, call.client)
         if reply.cut_after is not None:
-            return Written(200, {}, encode(self.dialect.write(response, Ledger()))[:-20])
+            raise ConnectionFailed("the connection was lost")
         return Written(200, {}, encode(self.dialect.write(response, Ledger())))
 
     async def close(self) -> None:
@@ -328,16 +327,6 @@ class Playing:
 
     def close(self) -> None:
         pass
-
-
-@asynccontextmanager
-async def place(limit: asyncio.Semaphore | None) -> AsyncIterator[None]:
-    """A place among those who may ask at once."""
-    if limit is None:
-        yield
-        return
-    async with limit:
-        yield
 
 
 def open_upstreams(settings: config.Config) -> dict[str, Upstream]:

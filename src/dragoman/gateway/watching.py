@@ -7,7 +7,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TextIO
 
@@ -62,8 +62,9 @@ class Seen:
         self.began = time.monotonic()
         self.losses: list[Loss] = []
 
-    def note(self, losses: Iterable[Loss]) -> None:
-        self.losses += (loss for loss in losses if loss.what not in MEANINGLESS)
+    def note(self, losses: Sequence[Loss]) -> None:
+        if losses:
+            self.losses += [loss for loss in losses if loss.what not in MEANINGLESS]
 
     def codes(self) -> dict[str, int]:
         """Losses by kind and code."""

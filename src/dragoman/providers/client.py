@@ -28,7 +28,8 @@ from .timing import within
 try:
     import aiohttp
     from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
-    from yarl import URL
+
+    from .wire import NoConnection, Reply, Wire
 except ModuleNotFoundError as missing:
     if missing.name != "aiohttp":
         raise
@@ -41,8 +42,7 @@ LIMIT = 64 * 2**20
 LINGER = 0.1
 """How many seconds the end of a body is waited for after the end of the reply."""
 NO_RETRIES = Retries(0)
-AGENT = "dragoman"
-FAILED = (aiohttp.ClientError, OSError)
+FAILED = (aiohttp.ClientError, HttpProcessingError, OSError)
 """What goes wrong with a request; that it took too long is an ``OSError`` as well."""
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -90,41 +90,32 @@ class Client:
         self.total_timeout = total_timeout
         self.limit = limit
         self.retries = retries
-        self._limits = aiohttp.ClientTimeout(connect=connect_timeout, sock_read=timeout)
         self._proxies: dict[str, str | None] = {}
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wire: Wire | None = None
         self._closed = False
-        self._incoming: weakref.WeakSet[Incoming] = weakref.WeakSet()
 
     async def post(self, message: Message) -> HttpReply:
         """One request and its whole reply."""
-        limits = aiohttp.ClientTimeout(total=self.timeout, connect=self.connect_timeout)
-        incoming = await self._open_with(message, limits)
+        reply = await self._try(message)
+        incoming = Incoming(self, reply)
         try:
-            return HttpReply(incoming.status, incoming.headers, await incoming.rest())
+            with within(None if self.timeout is None else self.timeout - reply.age()):
+                return HttpReply(incoming.status, incoming.headers, await incoming.rest())
+        except TimeoutError as problem:
+            failure = self.error(problem, begun=True)
         finally:
             incoming.close()
+        raise failure
 
     async def open(self, message: Message) -> Incoming:
         """One request, and its reply while it arrives. Whoever opens it closes it."""
         # How long all of it takes depends on whoever reads it; only silence has a limit, unless the
         # caller sets one.
         if self.total_timeout is None:
-            return self._incoming_of(await self._try(message, self._limits), None)
+            return Incoming(self, await self._try(message))
         deadline = asyncio.get_running_loop().time() + self.total_timeout
-        return await self._open_with(message, self._limits, deadline)
-
-    async def _open_with(
-        self, message: Message, limits: aiohttp.ClientTimeout, deadline: float | None = None
-    ) -> Incoming:
-        response = await self.until(deadline, lambda: self._try(message, limits))
-        return self._incoming_of(response, deadline)
-
-    def _incoming_of(self, response: aiohttp.ClientResponse, deadline: float | None) -> Incoming:
-        incoming = Incoming(self, response, deadline)
-        self._incoming.add(incoming)
-        return incoming
+        reply = await self.until(deadline, lambda: self._try(message))
+        return Incoming(self, reply, deadline)
 
     async def until(self, deadline: float | None, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Some work that ends before a time of the loop's clock, if there is one."""
@@ -139,7 +130,7 @@ class Client:
             f"the response did not complete in time (total_timeout={self.total_timeout})"
         )
 
-    async def _try(self, message: Message, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _try(self, message: Message) -> Reply:
         """Send a request, and again if that may help and the caller wants it.
 
         The headers of the response decide. A response that began is not asked for again, however
@@ -147,7 +138,7 @@ class Client:
         """
         attempt = 0
         while True:
-            outcome = await self._once(message, limits)
+            outcome = await self._once(message)
             if isinstance(outcome, ConnectionFailed):
                 wait = self.retries.wait(attempt, None, {})
                 if wait is None:
@@ -162,27 +153,19 @@ class Client:
             await self.retries.sleep(wait)
             attempt += 1
 
-    async def _once(
-        self, message: Message, limits: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse | ConnectionFailed:
+    async def _once(self, message: Message) -> Reply | ConnectionFailed:
         """Send a request; that there was no response is an outcome like any other."""
         headers = message.headers
         if message.sign is not None:  # anew each time: a signature has its time
             headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
-        # aiohttp's errors hold the request, and the request holds the key. So ours are raised
-        # outside of the handlers, where nothing is chained to them.
+        # aiohttp's errors know the request, which has the key. So ours are raised outside of the
+        # handlers, where nothing is chained to them.
+        wire = self._open()
         try:
             # Interim responses (1xx) are no silence: without this they could come for ever.
-            with within(self.timeout):
-                return await self._open().request(
-                    message.method,
-                    URL(message.url, encoded=True),
-                    data=message.body or None,
-                    headers=headers,
-                    allow_redirects=False,
-                    proxy=self._proxy_for(message.url),
-                    timeout=limits,
-                )
+            with wire.limits.within():
+                target = wire.target(message.method, message.url, self._proxy_for)
+                return await wire.ask(target, headers, message.body)
         except FAILED as problem:
             failure = self.error(problem, begun=False)
         if isinstance(failure, ConnectionFailed):
@@ -192,7 +175,7 @@ class Client:
     def error(self, problem: Exception, *, begun: bool) -> ProviderError:
         """Our error for one of aiohttp's; ``begun``: with its reply, that is."""
         limits = f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
-        if isinstance(problem, aiohttp.ConnectionTimeoutError):
+        if isinstance(problem, NoConnection):
             return TimedOut(f"no connection in time ({limits})")
         if isinstance(problem, TimeoutError):
             what = "no further data" if begun else "no response"
@@ -209,68 +192,53 @@ class Client:
                 self._proxies.clear()
             return self._proxies.setdefault(start, proxy_for(url))
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> Wire:
+        wire = self._wire
+        if wire is not None and wire.thread == threading.get_ident() and wire.loop.is_running():
+            return wire  # as nearly always; to ask for the loop is a call to the system
         if self._closed:
             raise Unsupported("this provider is closed")
         loop = asyncio.get_running_loop()
-        if self._session is None or self._loop is None or self._loop.is_closed():
-            self._loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"user-agent": AGENT},
-            )
-        elif self._loop is not loop:
+        if self._wire is None or self._wire.loop.is_closed():
+            self._wire = Wire(self.connect_timeout, self.timeout)
+        elif self._wire.loop is not loop:
             raise Unsupported("this provider is used in another event loop; create one per loop")
-        return self._session
+        return self._wire
 
     async def close(self) -> None:
         self._closed = True
-        for incoming in tuple(self._incoming):
-            incoming.close()  # else whoever waits for more of it waits forever
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._wire is not None:
+            await self._wire.close()
+            self._wire = None
 
 
 class Incoming:
-    """A reply while it arrives, in the event loop of its client.
+    """A reply while it arrives, in the event loop of its client."""
 
-    What is not read stays with the sender: aiohttp reads no further than a few buffers ahead.
-    """
-
-    def __init__(
-        self, client: Client, response: aiohttp.ClientResponse, deadline: float | None = None
-    ) -> None:
+    def __init__(self, client: Client, reply: Reply, deadline: float | None = None) -> None:
         self._deadline = deadline
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
-        self._client = client
-        self._response = response
-        self._loop = asyncio.get_running_loop()
-        watch(response)
+        self.status, self.headers = reply.status, reply.headers
+        self._client, self._reply = client, reply
 
-    async def read(self) -> bytes:
+    def read(self) -> Coroutine[Any, Any, bytes]:
         """The next bytes, as soon as there are any; none where the reply ends."""
         if self._deadline is None:
-            return await self._read()
-        return await self._client.until(self._deadline, self._read)
+            return self._read()
+        return self._client.until(self._deadline, self._read)
 
     async def _read(self) -> bytes:
-        content = self._response.content
         try:
-            return await content.readany()
+            return await self._reply.read()
         except FAILED as problem:
-            # What came before the line broke is still to be heard. aiohttp has no public word
-            # for it; the next time it raises again.
-            failure, left = self._client.error(problem, begun=True), content._read_nowait(-1)
+            # What came before the line broke is still to be heard; the next time it raises again.
+            failure, left = self._client.error(problem, begun=True), self._reply.left()
         if left:
             return left
         raise failure
 
     async def rest(self, begun: bytes = b"") -> bytes:
         """All of it at once, after what was read already; of an error, as much as came."""
-        parts = [begun]
+        parts = [begun] if begun else []
         try:
             if self._deadline is None:
                 await self._rest(parts)
@@ -279,13 +247,13 @@ class Incoming:
         except ProviderError:
             if self.status < 400:  # else the status says more than how its body ended
                 raise
-        return b"".join(parts)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _rest(self, parts: list[bytes]) -> None:
         """Add what is still to come to what was read."""
-        client, content, size = self._client, self._response.content, len(parts[0])
+        client, reply, size = self._client, self._reply, sum(map(len, parts))
         try:
-            while part := await content.readany():
+            while part := await reply.read():
                 parts.append(part)
                 size += len(part)
                 if size > client.limit:
@@ -299,39 +267,20 @@ class Incoming:
         """The reply is complete. Where its body ends as well, the connection is used again."""
         try:
             async with asyncio.timeout(LINGER):
-                while await self._response.content.readany():
+                while await self._reply.read():
                     pass
-        except (aiohttp.ClientError, OSError):
+        except FAILED:
             pass  # nothing is missing
         self.close()
 
     def close(self) -> None:
         """Hang up, unless the body has come to its end."""
-        self._response.close()
+        self._reply.close()
 
     def abandon(self) -> None:
         """``close`` for those who are in another thread, or whose loop has ended."""
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._response.close)
-
-
-def watch(response: aiohttp.ClientResponse) -> None:
-    """Let the body of a response know when what follows on its connection is not HTTP.
-
-    Of a chunk that is none aiohttp tells the connection alone, and whoever reads the body waits
-    forever: no limit is left that would end it.
-    """
-    protocol = response.connection.protocol if response.connection is not None else None
-    if protocol is None:
-        return  # all of the body is there
-    content, tell = response.content, type(protocol).set_exception
-
-    def set_exception(problem: BaseException, *cause: Any) -> None:
-        tell(protocol, problem, *cause)
-        if isinstance(problem, HttpProcessingError) and not content.is_eof():
-            content.set_exception(aiohttp.ClientPayloadError(problem.message))
-
-    protocol.set_exception = set_exception  # type: ignore[assignment, method-assign]
+            self._reply.wire.loop.call_soon_threadsafe(self._reply.close)
 
 
 class BlockingClient:
@@ -433,7 +382,7 @@ def broken(problem: Exception, begun: bool) -> ProviderError:
             return ConnectionFailed(f"no connection to {problem.host}:{problem.port}: {reason}")
         case aiohttp.ClientHttpProxyError():
             return ConnectionFailed(f"the proxy rejected the connection with {problem.status}")
-        case aiohttp.ClientResponseError():
+        case HttpProcessingError():
             return BadReply("the response is not HTTP")
         case _:
             return ConnectionFailed("the connection was lost before the response")

@@ -17,6 +17,9 @@ SHORTEST = 4
 class Headers(dict[str, str]):
     """The headers of a request. Only their names are shown: tracebacks print local variables."""
 
+    encoded: bytes | None = None
+    """As they are sent, once they were."""
+
     def __repr__(self) -> str:
         return f"<headers: {', '.join(self)}>"
 

@@ -266,7 +266,7 @@ class Workbench:
                 wanted = [int(each) for each in query.get("ids", "").split(",") if each]
                 found = [self.traffic.get(n) for n in wanted] or self.traffic.all()
                 base = query.get("base", "http://127.0.0.1")
-                name, data = exported(found, query.get("form", "har"), base)
+                name, data = exported(found, query.get("form", "har"), base, self.traffic.hide)
                 reply = Reply(data, kind="application/octet-stream")
                 reply.headers["content-disposition"] = f'attachment; filename="{name}"'
                 return reply

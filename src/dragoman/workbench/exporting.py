@@ -1,6 +1,7 @@
 """Exchanges as files that other tools read: HAR, and cassettes of VCR for tests.
 
-What is exported is what the client sent and got, without keys, which nobody told the page.
+What is exported is what the client sent and got, without keys, which nobody told the page. A stream
+that has a key in pieces is written anew with the mask in its place.
 """
 
 from __future__ import annotations
@@ -12,18 +13,39 @@ from http import HTTPStatus
 from importlib.metadata import version
 
 from .. import dialects
+from ..errors import DragomanError
 from ..model import Json
-from .traffic import Contents, Exchange
+from ..providers.secrets import MASK
+from ..streams.transcoder import collect, decompose
+from .traffic import Contents, Exchange, Hide
 
 LENGTHS = frozenset({"content-length", "transfer-encoding", "connection"})
 
 
-def exported(found: Iterable[Exchange], form: str, base: str) -> tuple[str, bytes]:
+def exported(found: Iterable[Exchange], form: str, base: str, hide: Hide) -> tuple[str, bytes]:
     """The exchanges whose contents are kept, in a form: the name of the file, and the file."""
     whole = [(each, each.contents) for each in found if each.contents is not None and each.ms]
     if form == "har":
-        return "traffic.har", har(whole, base)
-    return "traffic.yaml", cassette(whole, base)
+        return "traffic.har", har(whole, base, hide)
+    return "traffic.yaml", cassette(whole, base, hide)
+
+
+def replied(found: Exchange, contents: Contents, hide: Hide) -> bytes:
+    """What the client got, without keys."""
+    data = hide(b"".join(data for _, data in contents.sent))
+    if not found.seen.stream:
+        return data
+    dialect = found.seen.dialect
+    try:
+        whole = collect(data, dialect).to_json()
+    except DragomanError:
+        return data  # an error, which came whole
+    if (masked := hide(whole)) == whole:
+        return data
+    try:
+        return decompose(masked, dialect)
+    except DragomanError:
+        return MASK.encode()
 
 
 def address(found: Exchange, contents: Contents, base: str) -> str:
@@ -33,20 +55,20 @@ def address(found: Exchange, contents: Contents, base: str) -> str:
     return f"{base}{row.prefix}{row.route(seen.model, seen.stream)[0]}"
 
 
-def har(found: Iterable[tuple[Exchange, Contents]], base: str) -> bytes:
+def har(found: Iterable[tuple[Exchange, Contents]], base: str, hide: Hide) -> bytes:
     """http://www.softwareishard.com/blog/har-12-spec/"""
     log = {
         "version": "1.2",
         "creator": {"name": "dragoman", "version": version("dragoman")},
-        "entries": [entry(each, contents, base) for each, contents in found],
+        "entries": [entry(each, contents, base, hide) for each, contents in found],
     }
     return json.dumps({"log": log}, indent=1, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def entry(found: Exchange, contents: Contents, base: str) -> Json:
+def entry(found: Exchange, contents: Contents, base: str, hide: Hide) -> Json:
     ms = found.ms or 0.0
     first = contents.sent[0][0] * 1000 if contents.sent else ms
-    reply = b"".join(data for _, data in contents.sent)
+    reply = replied(found, contents, hide)
     kind = "text/event-stream" if found.seen.stream and is_events(reply) else "application/json"
     return {
         "startedDateTime": datetime.fromtimestamp(found.began, UTC).isoformat(),
@@ -58,7 +80,7 @@ def entry(found: Exchange, contents: Contents, base: str) -> Json:
             "cookies": [],
             "headers": listed(contents.headers),
             "queryString": [],
-            "postData": {"mimeType": "application/json", "text": text_of(contents.body)},
+            "postData": {"mimeType": "application/json", "text": text_of(hide(contents.body))},
             "headersSize": -1,
             "bodySize": len(contents.body),
         },
@@ -80,22 +102,22 @@ def entry(found: Exchange, contents: Contents, base: str) -> Json:
     }
 
 
-def cassette(found: Iterable[tuple[Exchange, Contents]], base: str) -> bytes:
+def cassette(found: Iterable[tuple[Exchange, Contents]], base: str, hide: Hide) -> bytes:
     """A cassette that vcrpy plays: YAML, of which JSON is a part."""
-    interactions = [interaction(each, contents, base) for each, contents in found]
+    interactions = [interaction(each, contents, base, hide) for each, contents in found]
     whole = {"interactions": interactions, "version": 1}
     return json.dumps(whole, indent=1, ensure_ascii=True).encode()
 
 
-def interaction(found: Exchange, contents: Contents, base: str) -> Json:
-    reply = b"".join(data for _, data in contents.sent)
+def interaction(found: Exchange, contents: Contents, base: str, hide: Hide) -> Json:
+    reply = replied(found, contents, hide)
     kind = "text/event-stream" if found.seen.stream and is_events(reply) else "application/json"
     kept = {name: [value] for name, value in contents.headers.items() if name not in LENGTHS}
     return {
         "request": {
             "method": "POST",
             "uri": address(found, contents, base),
-            "body": text_of(contents.body),
+            "body": text_of(hide(contents.body)),
             "headers": kept,
         },
         "response": {

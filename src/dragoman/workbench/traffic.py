@@ -391,9 +391,9 @@ class Document:
 
     def _read(self, dialect: str) -> None:
         speaker = dialects.get(dialect)
-        try:
+        with suppress(DragomanError):
             self.value = value_of(self.data, speaker)
-        except DragomanError:
+        if self.value is None or self.value.__class__ is list:  # as Gemini's other form of a stream
             try:
                 # A key may have come in pieces, which nobody could know as one.
                 whole = collect(self.data, dialect).to_json()
