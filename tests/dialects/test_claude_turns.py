@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman import dialects
-from dragoman.core.resuming import Scan, Seeing
+from dragoman.core.resuming import Scan, Stages
 from dragoman.dialects._claude_turns import (
     PREFILL_WITHOUT_THINKING,
     WITHOUT_THINKING,
@@ -114,6 +114,6 @@ def test_thinking_begins_a_turn(turns: list[Message], places: list[int]) -> None
 )
 def test_turns_without_signatures_are_looked_at_once(turns: list[Message], seen: int) -> None:
     """A session asks again with each turn, and looks at what is new."""
-    scan = Scan(Seeing())
+    scan = Scan("signed", Stages())
     assert are_signed(turns, scan) is (seen == 0)
     assert scan.begin([*turns[:3], said(WORDS), ASKED])[0] == seen
