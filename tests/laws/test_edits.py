@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.laws import edited, editing
+from dragoman import Unsayable, convert
+from dragoman.laws import edited, editing, wire
 
 PIXEL = "iVBORw0KGgo="
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -243,3 +244,41 @@ def test_a_turn_made_up_after_a_restored_reply_is_reported(target: str) -> None:
     made_up = {"role": "user", "content": "Continue."}
     assert way.result.document["messages"] == [asked, replied, made_up]
     assert [loss.what for loss in way.result.losses] == ["prefill"]
+
+
+WHOLE = {"opencode", "vercel-ui"}
+"""Dialects whose items hold a call and its result."""
+CALLED = [
+    {"role": "user", "content": "Hi"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "r"},
+    {"role": "assistant", "content": "There."},
+]
+
+
+@pytest.mark.parametrize("dialect", sorted(wire.TURNS.keys() - WHOLE))
+def test_the_law_knows_who_speaks_and_which_ids_are_a_pair(dialect: str) -> None:
+    """An edit that takes a call without its result, or renames one of both, is none of a client."""
+    try:
+        result = convert(CALLED, source="openai-chat", target=dialect, facet="messages", now=0)
+    except Unsayable:
+        return  # it has no calls
+    turns = wire.turns_in(result.document, dialect)
+    assert turns is not None
+    kinds = [wire.kind(item) for item in turns]
+    assert list(dict.fromkeys(kinds)) == ["user", "assistant", "result"]
+    assert kinds[-1] == "assistant"
+    [asked, called, told] = wire.rounds(turns, dialect)
+    assert (asked, told) == ((0, 1), (len(turns) - 1, len(turns)))
+    items = turns[called[0] : called[1]]
+    of_calls = {i for item in items if wire.kind(item) != "result" for i in wire.ids_of(item)}
+    of_results = {i for item in items if wire.kind(item) == "result" for i in wire.ids_of(item)}
+    assert of_calls == of_results
+    held = [(id(holder), key) for item in turns for holder, key in wire.ids_in(item)]
+    assert len(held) == len(set(held)), "an id that is found twice is renamed twice"

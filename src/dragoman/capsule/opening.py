@@ -72,7 +72,7 @@ def open_(
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
             if document is not untyped:
                 _note_types(restored, document, untyped, dialect.history, log)
-        _point(log, noted_before, echoed)
+        _point(log, echoed)
         return restored
     except RecursionError:
         raise CapsuleError("nested too deeply to be restored") from None
@@ -97,10 +97,9 @@ def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:
         raise CapsuleError(f"damaged: {problem!r}") from None
 
 
-def _point(log: Ledger, start: int, echoed: Json) -> None:
+def _point(log: Ledger, echoed: Json) -> None:
     """Settings are called otherwise in the other document: point at what there is of the path."""
-    for number in range(start, len(log.losses)):
-        loss = log.losses[number]
+    for number, loss in enumerate(log.losses):
         if loss.what == "capsule":
             log.losses[number] = replace(loss, path=nearest(echoed, loss.path)[0])
 

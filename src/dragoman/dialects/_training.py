@@ -21,6 +21,7 @@ from ..dialect import Dialect
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..model import Block, Json, Message, Request, Text, Tool, ToolCall, ToolResult, Tree
+from ..tools.pairing import Waiting
 
 FIELDS = Fields()
 """A training record holds no settings."""
@@ -103,24 +104,23 @@ class Records(Dialect):
         if are_in_order(messages):  # as nearly all are
             return messages
         out: list[Message] = []
-        calls: dict[str | None, int] = {}
+        caller: Message | None = None
         run: list[Message] = []
         for message in messages:
             if message.role == "tool":
                 run.append(message)
                 continue
             if run:
-                out += self.in_order(run, calls, log)
+                out += self.in_order(run, caller, log)
                 run = []
             if message.role == "assistant":
-                calls = ranks(message)
+                caller = message
             out.append(message)
-        return out + self.in_order(run, calls, log)
+        return out + self.in_order(run, caller, log)
 
-    def in_order(
-        self, run: list[Message], calls: dict[str | None, int], log: Ledger
-    ) -> list[Message]:
-        ordered = sorted(run, key=lambda message: rank(message, calls))
+    def in_order(self, run: list[Message], caller: Message | None, log: Ledger) -> list[Message]:
+        places = list(map(Ranks(caller).of, run))
+        ordered = [run[n] for n in sorted(range(len(run)), key=places.__getitem__)]
         for now, was in zip(ordered, run, strict=True):
             if now is not was:
                 why = f"{self.name} requires results in the order of their calls"
@@ -141,22 +141,22 @@ def has_words(texts: Sequence[tuple[str, str]]) -> bool:
 
 def are_in_order(messages: Sequence[Message]) -> bool:
     """Whether the results of each turn stand in the order of its calls."""
-    calls: dict[str | None, int] | None = None
+    ranks: Ranks | None = None
     caller: Message | None = None
     before: Message | None = None
     last = 0
     for message in messages:
         if message.role != "tool":
             if message.role == "assistant":
-                caller, calls = message, None
+                caller, ranks = message, None
             before = None
             continue
         if before is not None:  # one alone is in order
-            if calls is None:
-                calls = ranks(caller)
+            if ranks is None:
+                ranks = Ranks(caller)
             if last < 0:
-                last = rank(before, calls)
-            place = rank(message, calls)
+                last = ranks.of(before)
+            place = ranks.of(message)
             if place < last:
                 return False
             last = place
@@ -166,18 +166,37 @@ def are_in_order(messages: Sequence[Message]) -> bool:
     return True
 
 
-def ranks(caller: Message | None) -> dict[str | None, int]:
-    """The ids of the calls of a turn, and which of them each is."""
-    ids = [] if caller is None else [b.id for b in caller.content if b.__class__ is ToolCall]
-    return {call_id: index for index, call_id in enumerate(ids)}
+class Ranks:
+    """Which of the calls of a turn each message of results replies.
 
+    A result without an id replies a call without one: that of its name, or the next one.
+    """
 
-def rank(message: Message, calls: dict[str | None, int]) -> int:
-    """Which call of its turn a message of results replies; one of another turn comes last."""
-    for block in message.content:
-        if isinstance(block, ToolResult) and block.call_id is not None and block.call_id in calls:
-            return calls[block.call_id]
-    return len(calls)
+    def __init__(self, caller: Message | None) -> None:
+        self.calls: dict[str, int] = {}
+        self.waiting: Waiting | None = None
+        self.count = 0
+        for block in () if caller is None else caller.content:
+            if block.__class__ is not ToolCall:
+                continue
+            if block.id is None:
+                self.waiting = self.waiting or Waiting()
+                self.waiting.add(block, str(self.count))
+            else:
+                self.calls[block.id] = self.count
+            self.count += 1
+
+    def of(self, message: Message) -> int:
+        """The number of the call; what replies a call of another turn comes last."""
+        for block in message.content:
+            if not isinstance(block, ToolResult):
+                continue
+            if block.call_id is not None:
+                if block.call_id in self.calls:
+                    return self.calls[block.call_id]
+            elif self.waiting is not None and (made := self.waiting.reply(block.name)) is not None:
+                return int(made)
+        return self.count
 
 
 LONG = 4096

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -121,7 +120,7 @@ def ways(
     back = _plainly(there.document, source, target, facet, body)
     for name, edit in (SAME | OTHER).items():
         try:
-            edited = edit(copy.deepcopy(turns), target)
+            edited = edit(json.loads(json.dumps(turns)), target)  # which shares no objects
             if edited is None or as_text(edited) == as_text(turns):
                 continue
             echoed = with_turns(there.document, target, edited)

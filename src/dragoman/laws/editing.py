@@ -7,7 +7,7 @@ is read: ``convert`` and ``check`` are all that is asked.
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,9 +88,8 @@ def _broken_rules(way: Edited) -> Iterator[str]:
     if not problems_:
         return
     known = [way.original, way.plain.document]
-    edited = (SAME | OTHER)[way.edit](
-        copy.deepcopy(turns_in(way.original, way.source) or []), way.source
-    )
+    turns = json.loads(json.dumps(turns_in(way.original, way.source) or []))
+    edited = (SAME | OTHER)[way.edit](turns, way.source)
     if edited is not None:
         known.append(with_turns(way.original, way.source, edited))
         if _lost(way) and way.loses_prompts:

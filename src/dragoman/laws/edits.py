@@ -20,6 +20,7 @@ from .wire import (
     ids_of,
     is_reasoning,
     kind,
+    message_of,
     rounds,
     turns_in,
     type_of,
@@ -128,7 +129,8 @@ def texts_joined(turns: list[Json], dialect: str) -> list[Json] | None:
             else:
                 out.append(part)
         if out:
-            item[content_key(item)] = out
+            message = message_of(item)
+            message[content_key(message)] = out
     return turns if found else None
 
 
@@ -148,7 +150,8 @@ def texts_split(turns: list[Json], dialect: str) -> list[Json] | None:
                 continue
             out.append(part)
         if out:
-            item[content_key(item)] = out
+            message = message_of(item)
+            message[content_key(message)] = out
     return turns if found else None
 
 
@@ -167,7 +170,8 @@ def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
     found = False
     for item in turns:
         if has_items(dialect) and type_of(item) not in ("item_reference", "reasoning"):
-            found = item.pop("id", None) is not None or found
+            if not any(held is item and key == "id" for held, key in ids_in(item)):
+                found = item.pop("id", None) is not None or found
     if dialect not in PLACED or not _are_in_order(turns, dialect):
         return turns if found else None
     for item in turns:
@@ -201,6 +205,7 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
     for item in turns:
         if kind(item) != "assistant" or type_of(item) in REASONING:
             continue
+        item = message_of(item)
         for key in ("reasoning_content", "reasoning", "reasoning_details", "thinking"):
             if item.get(key) and _says_more([item]):
                 del item[key]
@@ -273,6 +278,8 @@ def _apart(items: list[Json]) -> list[Json] | None:
     replied = [i for item in items if kind(item) == "result" for i in ids_of(item)]
     if len(ids) < 2 or len(set(ids)) < len(ids) or sorted(ids) != sorted(replied):
         return None
+    if any(message_of(item) is not item for item in items):
+        return None  # a copy of the item would share its message
     out: list[Json] = []
     for number, name in enumerate(ids):
         for item in items:

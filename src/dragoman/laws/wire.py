@@ -57,11 +57,28 @@ def has_items(dialect: str) -> bool:
     return TURNS[dialect] == "input"
 
 
+WRAPPERS = ("data", "kwargs", "content")
+"""Keys of the message in an item of LangChain or of the ADK."""
+
+
+def message_of(item: Json) -> Json:
+    """The message in an item, which is the item itself but for frameworks that wrap it."""
+    if "role" in item or "parts" in item:
+        return item
+    held = (item.get(key) for key in WRAPPERS)
+    return next((each for each in held if isinstance(each, dict) and _says(each)), item)
+
+
+def _says(value: Json) -> bool:
+    return "parts" in value or ("content" in value and "type" in value)
+
+
 def content_key(item: Json) -> str:
     return next((key for key in ("parts", "blocks") if key in item), "content")
 
 
 def blocks_of(item: Json) -> list[Json]:
+    item = message_of(item)
     found = item.get(content_key(item))
     found = [found] if isinstance(found, dict) else found  # MCP has one block without a list
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
@@ -69,7 +86,7 @@ def blocks_of(item: Json) -> list[Json]:
 
 def parts_of(item: Json) -> list[Json]:
     """The item, which may be a block itself, and the blocks in it."""
-    return [item, *blocks_of(item)]
+    return [message_of(item), *blocks_of(item)]
 
 
 def type_of(part: Json) -> str:
@@ -106,17 +123,30 @@ RESULTS = {
 }
 
 
+NAMED = ("tool_call", "tool-call", "tool_call_response")
+"""Types of blocks whose own id is the one that pairs; the last is OpenTelemetry's."""
+
+
 RESULT_KEYS = ("functionResponse", "function_response", "toolResult")
 
 
 REASONING = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
+def listed_calls(item: Json) -> list[Json]:
+    """The calls that stand beside the content of a message."""
+    message = message_of(item)
+    found = message.get("tool_calls") or message.get("toolCalls")  # the latter is AG-UI's
+    return [call for call in found or () if isinstance(call, dict)]
+
+
 def calls_in(item: Json) -> Iterator[tuple[Json, str]]:
     """The calls of an item: what holds the arguments, and under which key."""
-    for call in item.get("tool_calls") or ():
+    for call in listed_calls(item):
         if isinstance(call.get("function"), dict):
             yield call["function"], "arguments"
+        elif "args" in call:  # LangChain's
+            yield call, "args"
     for part in parts_of(item):
         if part.get("kind", "function") == "function":
             for key in ARGUMENTS.get(type_of(part), ()):
@@ -129,15 +159,18 @@ def calls_in(item: Json) -> Iterator[tuple[Json, str]]:
 
 def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
     """The ids that pair calls with results: what holds each, and under which key."""
-    for call in item.get("tool_calls") or ():
+    for call in listed_calls(item):
         yield call, "id"
+    beside = item.get("additional_kwargs")
+    if isinstance(beside, dict) and "tool_call_id" in beside:  # LlamaIndex's
+        yield beside, "tool_call_id"
     for part in parts_of(item):
         for key in PAIRING:
             yield part, key
         for name in (*HELD, *RESULT_KEYS):
             if isinstance(part.get(name), dict):
                 yield part[name], "toolUseId" if name in ("toolUse", "toolResult") else "id"
-        if type_of(part).endswith("tool_use") or type_of(part) in ("tool_call", "tool-call"):
+        if type_of(part).endswith("tool_use") or type_of(part) in NAMED:
             yield part, "id"
         if type_of(part) == "function_call" and "call_id" not in part:  # a step of Gemini's
             yield part, "id"
@@ -145,7 +178,12 @@ def ids_in(item: Json) -> Iterator[tuple[Json, str]]:
 
 def kind(item: Json) -> str:
     """Who speaks: ``system``, ``user``, ``assistant``, or a tool (``result``)."""
-    role = item.get("role", item.get("speaker"))
+    message = message_of(item)
+    role = message.get("role", message.get("speaker"))
+    if role is None and "type" in message and message is not item:
+        role = message["type"]  # LangChain's words
+    if role is None and item.get("kind") == "request":  # Pydantic AI's
+        role = _asked([part.get("part_kind") for part in blocks_of(item)])
     about = item.get("info")  # opencode has its role there
     if role is None and isinstance(about, dict):
         role = about.get("role")
@@ -161,6 +199,13 @@ def kind(item: Json) -> str:
     if type_of(item) == "user_input":
         return "user"
     return "assistant" if role in ("assistant", "model", "ai", "reasoning", None) else "user"
+
+
+def _asked(kinds: list[Json]) -> str:
+    """Who speaks in a request of Pydantic AI: a tool, the user, or the system alone."""
+    if "tool-return" in kinds or "retry-prompt" in kinds:
+        return "tool"
+    return "system" if kinds and all(kind == "system-prompt" for kind in kinds) else "user"
 
 
 def holds_result(part: Json) -> bool:
