@@ -44,7 +44,9 @@ from ..model import (
     Text,
     ToolCall,
     ToolResult,
+    Tree,
 )
+from ..tools.pairing import Waiting
 from . import _stored
 from ._sessions import Line, SessionFile, is_newer, rest_of
 
@@ -271,6 +273,51 @@ class Opencode(SessionFile):
         return call, result, {**taken, "state": inner}
 
     # -- writing ----------------------------------------------------------------------------
+
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        if isinstance(tree, Request | History) and not self.is_same(tree.dialect):
+            log.target = self.name
+            tree = replace(tree, messages=self.with_calls(tree.messages, log))
+        return super().write(tree, log)
+
+    def with_calls(self, messages: tuple[Message, ...], log: Ledger) -> tuple[Message, ...]:
+        """Messages without results that no call waits for, of which nothing is to be lowered."""
+        if not any(message.role == "tool" for message in messages):
+            return messages
+        out: list[Message] = []
+        waiting, replied = Waiting(), dict[str, bool]()
+        for message in messages:
+            kept: list[Block] = []
+            for block in message.content:
+                if isinstance(block, ToolCall):
+                    if block.id is None:
+                        waiting.add(block, "")
+                    else:
+                        replied[block.id] = False
+                elif isinstance(block, ToolResult) and message.role == "tool":
+                    name = block.call_id
+                    is_known = waiting.reply(block.name) is not None if name is None \
+                        else name in replied  # fmt: skip
+                    if not is_known or replied.get(name or ""):
+                        self.lose_result(block, is_known, log)
+                        continue
+                    if name is not None:
+                        replied[name] = True
+                kept.append(block)
+            if len(kept) == len(message.content):
+                out.append(message)
+            elif kept:
+                out.append(replace(message, content=tuple(kept)))
+            else:
+                self.lose(message.extras, message.at, log)
+        return tuple(out)
+
+    def lose_result(self, result: ToolResult, again: bool, log: Ledger) -> None:
+        why = f"{self.name} stores a result with its call, and there is none"
+        if again:
+            why = f"{self.name} stores one result for each call"
+        self.lose(result.extras, result.at, log)
+        log.dropped("tool_result", result.at, why)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = Writing(log, _stored.FREE, _stored.FREE, self.is_same(tree.dialect))
@@ -588,17 +635,13 @@ class Writer:
             if not isinstance(result, ToolResult):
                 d.omit(result, w.log)
                 continue
-            d.lose(result.extras, result.at, w.log)
             replied = w.replied_id(result)
             number, part = (-1, {}) if replied is None else self.calls.get(replied, (-1, {}))
-            if number < 0:
-                why = f"{d.name} stores a result with its call, and there is none"
-                w.log.dropped("tool_result", result.at, why)
+            again = not w.same and number >= 0 and part["state"]["status"] in ("completed", "error")
+            if number < 0 or again:
+                d.lose_result(result, again, w.log)
                 continue
-            if not w.same and part["state"]["status"] in ("completed", "error"):
-                why = f"{d.name} stores one result for each call"
-                w.log.dropped("tool_result", result.at, why)
-                continue
+            d.lose(result.extras, result.at, w.log)
             self.note_place(number, part, result, message)
             kept = rest_of(part["state"], "status", "raw", "output", "error")
             part["state"] = merged(self.state_of(result, not w.same), kept)
