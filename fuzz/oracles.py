@@ -357,7 +357,10 @@ MADE_UP = re.compile(r"call_\d+")
 
 
 def has_doubles(tree: Tree) -> bool:
-    """Whether a text of a tree is inside of another one, or an id stands for two calls."""
+    """Whether a text of a tree is inside of another one, or an id or a name stands twice."""
+    names = names_of(tree)
+    if len(set(names)) < len(names):
+        return True
     written = sorted(words_of(tree), key=len)
     if any(one in other for n, one in enumerate(written) for other in written[n + 1 :]):
         return True
@@ -378,27 +381,39 @@ def calls_of(tree: Tree) -> list[ToolCall]:
 
 
 def words_of(tree: Tree) -> list[str]:
-    """The texts, the data and the names of a tree, each without white space."""
+    """The texts and the data of a tree, each without white space."""
     found: list[str] = []
 
     def look(node: Any, at: str) -> Any:
         if isinstance(node, Text | Refusal):
             found.append(node.text)
         elif isinstance(node, Source):
-            found.extend((node.value, leaves.decoded(node.value) or node.value))
+            found.append(node.value)
+            found.extend(filter(None, [leaves.decoded(node.value)]))
         elif isinstance(node, Reasoning):
             found.extend((*node.content, *node.summary))
             found.extend([node.signature.data] if node.signature is not None else ())
-        elif isinstance(node, ToolCall):
-            found.append(f"call {node.id}.")
-        elif isinstance(node, ToolResult):
-            found.append(f"result of {node.call_id}.")
-        elif isinstance(node, Tool):
-            found.append(f"tool {node.name}.")
         return node
 
     rebuild(tree, look)
     return ["".join(written.split()) for written in found]
+
+
+def names_of(tree: Tree) -> list[tuple[str, str | None]]:
+    """The calls, the results and the tools of a tree, by what each is known by."""
+    found: list[tuple[str, str | None]] = []
+
+    def look(node: Any, at: str) -> Any:
+        if isinstance(node, ToolCall):
+            found.append(("call", node.id))
+        elif isinstance(node, ToolResult):
+            found.append(("result", node.call_id))
+        elif isinstance(node, Tool):
+            found.append(("tool", node.name))
+        return node
+
+    rebuild(tree, look)
+    return found
 
 
 def audit_by_leaf(case: Talk) -> None:
