@@ -360,7 +360,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE", "eos", 1),  # as every reply ends
+        ("stop", "end_turn", "endTurn", "STOP", "COMPLETE", "eos", 1),  # as every reply ends
     ),
     "done": (True,),
     "state": ("done",),
@@ -411,7 +411,7 @@ COVERS: dict[str, frozenset[str]] = {
         "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoningSignature reasoning_details encrypted_index redactedData "
-        "reasoningEncryptedContent metadata",
+        "reasoningEncryptedContent metadata encryptedContent sourceField",
         "reasoning.summary": "summary",
         "reasoning.id": "id itemId",
         "refusal": "type",

@@ -591,9 +591,12 @@ def test_who_owns_a_place() -> None:
     assert places.owner_of("/turns", owner) is None
     assert places.owner_of("", {"": 1}) is None
     loss = Loss("dropped", "x", "/t/1/x", "")
-    assert places.is_restored(loss, owner, {"turns": {1}, "tools": {1}})
-    assert not places.is_restored(loss, owner, {"turns": {1}, "tools": {0}})
-    assert not places.is_restored(replace(loss, path="/x"), owner, {"turns": {1}, "tools": {1}})
+    assert places.is_restored(loss, owner, {"turns": {1}, "tools": {1}}, 2)
+    assert not places.is_restored(loss, owner, {"turns": {1}, "tools": {0}}, 2)
+    assert not places.is_restored(replace(loss, path="/x"), owner, {"turns": {1}, "tools": {1}}, 2)
+    told = replace(loss, what="prefill")
+    assert places.is_restored(told, owner, {"turns": {1}, "tools": {1}}, 2)
+    assert not places.is_restored(told, owner, {"turns": {1}, "tools": {1}}, 3)
     box = Toolbox(heard.tools or ())
     assert places.owners_of(found, box) == {"/t/0": ("tools", 0), "/t/1": ("tools", 1)}
 

@@ -434,9 +434,11 @@ def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
         owner: dict[str, tuple[str, int]] = {}
         for node in turns.written:
             own(owner, node, ("turns", turns.unit_of(number[node.at])))
-        return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
+        kept = {"turns": restored}
+        return [loss for loss in losses if not is_restored(loss, owner, kept, turns.count)]
+    added = turns.count - 1 not in restored
     return [
         loss
         for loss, index in zip(losses, found, strict=True)
-        if turns.unit_of(index) not in restored
+        if turns.unit_of(index) not in restored or (added and loss.what == "prefill")
     ]

@@ -270,8 +270,8 @@ def _fill(
         part: {entry["at"] + n for entry in entries for n in range(len(entry["is"]))}
         for part, entries in found.items()
     }
-    owner = owners_of(there, heard)
-    return [loss for loss in losses if not is_restored(loss, owner, restored)]
+    owner, count = owners_of(there, heard), len(there.turns)
+    return [loss for loss in losses if not is_restored(loss, owner, restored, count)]
 
 
 def _settle(capsule: dict[str, Json], here: View, there: View, alike: set[str]) -> None:

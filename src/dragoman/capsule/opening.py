@@ -486,13 +486,8 @@ class _Opening:
         lost = [(part, e) for part in PARTS for e in self.entries[part] if e.at is None]
         owner = self.owner if lost or self.log.losses else {}
         restored = {part: set(self.taken(part)) for part in PARTS}
-        # A turn that is made up after a reply, for the model to go on, is told at that reply.
-        added = len(self.view.turns) - 1 not in restored["turns"]
-        losses = [
-            x
-            for x in self.log.losses
-            if (x.what == "prefill" and added) or not is_restored(x, owner, restored)
-        ]
+        count = len(self.view.turns)
+        losses = [x for x in self.log.losses if not is_restored(x, owner, restored, count)]
         repaired = Counter(tuple(repaired) for repaired in self.capsule.get("repaired", ()))
         left = _unrepaired(losses, repaired, owner if lost else {}) if fitted else losses
         # What is dropped may be the client's own, which the turn as it was does not have.

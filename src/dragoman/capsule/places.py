@@ -118,6 +118,14 @@ def owner_of(path: str, owner: dict[str, Any]) -> Any:
     return None
 
 
-def is_restored(loss: Loss, owner: dict[str, Any], restored: dict[str, set[int]]) -> bool:
+def is_restored(
+    loss: Loss, owner: dict[str, Any], restored: dict[str, set[int]], count: int
+) -> bool:
+    """Whether a restored unit makes up for a loss; ``count``: how many turns there are.
+
+    A turn that is made up after a reply, for the model to go on, is told at that reply.
+    """
+    if loss.what == "prefill" and count - 1 not in restored["turns"]:
+        return False
     found = owner_of(loss.path, owner)
     return found is not None and found[1] in restored[found[0]]

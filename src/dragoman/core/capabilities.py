@@ -103,6 +103,8 @@ class Outputs(Struct, frozen=True, kw_only=True):
     """What a schema may be: an object, True or False, nothing at all."""
     labels: frozenset[str] = frozenset({"name", "description", "strict"})
     """What is told of a schema."""
+    labelled: bool = False
+    """Whether the same is told of JSON without a schema."""
     named: Literal["never", "labelled", "always"] = "never"
     """Whether a schema must have a name; ``labelled``: if it has a description or is strict."""
     alone: bool = False

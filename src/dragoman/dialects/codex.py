@@ -147,13 +147,15 @@ class Codex(SessionFile, OpenAIResponses):
                 d.write_results(message, docs, w)
             else:
                 d.write_message(message, docs, w)
+            rest = rows.rest(number)
+            if rest is not None and is_summary(rest, group):
+                rows.put(number, with_summary(rest, group))
+                continue
             for doc in map(full, docs):
                 rest = rows.rest(number)
                 if rest is not None and f"/{HISTORY}/" in group.at:
                     replaced.setdefault(number, []).append(doc)
                     rows.last = number
-                elif rest is not None and "summary" in rest:
-                    rows.put(number, rest)
                 elif rest is not None and group.at.endswith("/payload"):
                     inner = rest.get("payload", {})
                     rows.put(number, {"type": "response_item", **rest, "payload": {**doc, **inner}})
@@ -359,6 +361,18 @@ def with_prompt(rest: Line, group: Group) -> Line:
     inner = rest["payload"].get("base_instructions", {})
     prompt = {**inner, "text": text} if group.at.endswith("/text") else text
     return {**rest, "payload": {**rest["payload"], "base_instructions": prompt}}
+
+
+def is_summary(rest: Line, group: Group) -> bool:
+    """Whether a group is the summary in a line that says nothing else of what was compacted."""
+    if rest.get("type") != "compacted" or f"/{HISTORY}" in group.at or HISTORY in rest["payload"]:
+        return False
+    return group.message.role == "user" and all(isinstance(b, Text) for b in group.blocks)
+
+
+def with_summary(rest: Line, group: Group) -> Line:
+    text = "\n".join(block.text for block in group.blocks if isinstance(block, Text))
+    return {**rest, "payload": {**rest["payload"], "message": text}}
 
 
 # -- what is new --------------------------------------------------------------------------------

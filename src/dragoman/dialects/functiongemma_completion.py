@@ -47,7 +47,7 @@ class FunctionGemmaCompletion(FunctionGemma):
         out: dict[str, Json] = super().write_request(tree, log)
         text = out.pop("text")
         place = len(text)
-        if replies:
+        if replies and (told is not None or not self.is_same(tree.dialect)):
             ends = [text.rfind(mark) + len(mark) for mark in MARKS if mark in text]
             place = max(ends, default=place)  # a reply without words is not written
         return {"prompt": text[:place], "completion": text[place:], **out}

@@ -285,24 +285,27 @@ class Opencode(SessionFile):
         if not any(message.role == "tool" for message in messages):
             return messages
         out: list[Message] = []
-        waiting, replied = Waiting(), dict[str, bool]()
+        waiting = Waiting()
+        count: dict[str, int] = {}  # how many calls of the last turn with an id wait
         for message in messages:
             kept: list[Block] = []
+            if message.role == "assistant":
+                count |= dict.fromkeys([b.id for b in calls_of(message) if b.id is not None], 0)
             for block in message.content:
                 if isinstance(block, ToolCall):
                     if block.id is None:
                         waiting.add(block, "")
                     else:
-                        replied[block.id] = False
+                        count[block.id] = count.get(block.id, 0) + 1
                 elif isinstance(block, ToolResult) and message.role == "tool":
                     name = block.call_id
-                    is_known = waiting.reply(block.name) is not None if name is None \
-                        else name in replied  # fmt: skip
-                    if not is_known or replied.get(name or ""):
-                        self.lose_result(block, is_known, log)
+                    left = count.get(name, 0) if name is not None \
+                        else waiting.reply(block.name) is not None  # fmt: skip
+                    if not left:
+                        self.lose_result(block, name in count, log)
                         continue
                     if name is not None:
-                        replied[name] = True
+                        count[name] -= 1
                 kept.append(block)
             if len(kept) == len(message.content):
                 out.append(message)
@@ -360,6 +363,10 @@ class Opencode(SessionFile):
 
 PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "google": "google", "xai": "xai"}
 FILE_TAKEN: dict[str, Json] = {"type": (), "mime": (), "url": (), "filename": ()}
+
+
+def calls_of(message: Message) -> Iterator[ToolCall]:
+    return (block for block in message.content if isinstance(block, ToolCall))
 
 
 # -- what is sent -------------------------------------------------------------------------------
@@ -439,10 +446,11 @@ def without(doc: Json, taken: Json) -> Json:
 
 
 class PartEntry(NamedTuple):
-    """A part that is written: its place in the order, and itself."""
+    """A part that is written: its place in the order, itself, and whether it is a call."""
 
     place: tuple[int, int]
     doc: Line
+    called: bool = False
 
 
 class Writer:
@@ -452,7 +460,8 @@ class Writer:
         self.d, self.w = d, w
         self.model, self.provider = model or "unknown", provider
         self.out: list[Line] = []
-        self.calls: dict[str, tuple[int, Line]] = {}
+        self.calls: dict[str, tuple[int, list[Line]]] = {}
+        """calls by their ids: the last message that has some, and those that wait there"""
         self.count = 0
         self.asked = ""
         self.time = millis(w.log)
@@ -491,9 +500,11 @@ class Writer:
             return
         if message.role == "user":
             self.asked = info["id"] if info.get("id").__class__ is str else ""
-        for _, part in entries:
-            if part.get("callID").__class__ is str:
-                self.calls[part["callID"]] = len(self.out), part
+        for entry in entries:
+            if entry.called:
+                number, waiting = self.calls.get(entry.doc["callID"], (-1, []))
+                waiting = [*waiting, entry.doc] if number == len(self.out) else [entry.doc]
+                self.calls[entry.doc["callID"]] = len(self.out), waiting
         doc = {"info": info, "parts": [entry.doc for entry in sorted(entries, key=place_of)]}
         self.out.append({**doc, **rest_of(own.fields, "info", "parts")})
 
@@ -554,6 +565,7 @@ class Writer:
             token = found[2] if found is not None and found[1] == f"{message.at}/parts/{found[2]}" \
                 else ""  # fmt: skip
             written = self.write_block(block)
+            called = isinstance(block, ToolCall)
             if written is None:
                 continue
             if isinstance(block, Raw):
@@ -563,14 +575,13 @@ class Writer:
                 last = int(token)
                 if "state" in written:  # what stood there beside the input has been kept
                     written["state"] = rest_of(written["state"], "status", "raw")
-                entries.append(PartEntry((last, 0), merged(written, kept[token])))
+                entries.append(PartEntry((last, 0), merged(written, kept[token]), called))
             else:
                 new += 1
                 ids = {"id": self.id("prt"), "sessionID": info.get("sessionID", NOBODY)}
                 self.made = True
-                entries.append(
-                    PartEntry((last, new), {**written, **ids, "messageID": info.get("id", "")})
-                )
+                doc = {**written, **ids, "messageID": info.get("id", "")}
+                entries.append(PartEntry((last, new), doc, called))
         return entries
 
     def write_block(self, block: Block) -> Line | None:
@@ -636,11 +647,11 @@ class Writer:
                 d.omit(result, w.log)
                 continue
             replied = w.replied_id(result)
-            number, part = (-1, {}) if replied is None else self.calls.get(replied, (-1, {}))
-            again = not w.same and number >= 0 and part["state"]["status"] in ("completed", "error")
-            if number < 0 or again:
-                d.lose_result(result, again, w.log)
+            number, waiting = self.calls.get(replied or "", (-1, []))
+            if not waiting:
+                d.lose_result(result, number >= 0, w.log)
                 continue
+            part = waiting.pop(0)
             d.lose(result.extras, result.at, w.log)
             self.note_place(number, part, result, message)
             kept = rest_of(part["state"], "status", "raw", "output", "error")

@@ -173,8 +173,17 @@ class ShareGPT(Records):
     def read_turns(self, docs: list[Json], at: str) -> list[Message]:
         out: list[Message] = []
         for index, doc in enumerate(docs):
-            out += self.read_turn(doc, f"{at}/{index}")
+            turns = self.read_turn(doc, f"{at}/{index}")
+            if out and turns and turns[0].role == out[-1].role == "tool":
+                turns[0] = self.set_apart(turns[0])
+            out += turns
         return out
+
+    def set_apart(self, message: Message) -> Message:
+        """A turn of results that follows another one, though turns alternate."""
+        (result,) = message.content
+        result = replace(result, extras=self.respell(result.extras, apart=True))
+        return replace(message, content=(result,))
 
     def read_turn(self, doc: Json, at: str) -> list[Message]:
         doc = as_dict(doc, at)
@@ -512,11 +521,12 @@ def read_words(text: str, at: str) -> list[Block]:
 
 
 def joined_results(turns: Sequence[Turn]) -> list[Turn]:
-    """Turns in which results that follow each other are one."""
+    """Turns in which results that follow each other are one, but for those that stood apart."""
     out: list[Turn] = []
     for turn in turns:
-        if turn.who == RESULT and out and out[-1].who == RESULT:
-            last = out[-1]
+        last = out[-1] if out else turn
+        apart = turn.node.extras is not None and "apart" in turn.node.extras.spelling
+        if out and turn.who == last.who == RESULT and not apart:
             text, places = f"{last.text}{BETWEEN}{turn.text}", (*last.places, *turn.places)
             results = (*last.results, *turn.results)
             out[-1] = last._replace(text=text, places=places, results=results)

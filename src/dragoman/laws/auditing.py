@@ -210,6 +210,7 @@ def _pieces(change: Change) -> list[Change]:
     if change.how == "new" or not isinstance(node, Struct) or type(change.new) is type(node):
         return []
     pieces: list[Change] = []
+    uncounted = getattr(node, "unsaid", ())
     for field in node.__struct_fields__:
         value = getattr(node, field)
         if field == "extras" and value is not None:
@@ -224,7 +225,7 @@ def _pieces(change: Change) -> list[Change]:
             continue  # it said nothing
         elif field == "citations":
             pieces += [_gone(change, "Citation", cite) for cite in value]
-        elif field not in ("at", "dialect") and value not in (None, (), "", {}):
+        elif field not in UNTOLD and value not in (None, (), "", {}) and field not in uncounted:
             at = getattr(getattr(read, field, None), "at", change.at)
             what = f"{type(node).__name__}.{field}"
             pieces.append(_gone(change, what, value)._replace(at=at))
@@ -252,6 +253,9 @@ def _is_where(path: str, change: Change) -> bool:
 def _is_at(path: str, at: str) -> bool:
     return path == at or path.startswith(f"{at}/")
 
+
+# Fields of a node that is gone, of which nothing needs to be told; the last says what is not there.
+UNTOLD = frozenset({"at", "dialect", "unsaid"})
 
 Names: TypeAlias = frozenset[tuple[str, str]]
 """The kinds and codes of the losses that tell of one change."""

@@ -53,9 +53,11 @@ def lower(form: OutputFormat, to: Dialect, log: Ledger) -> OutputFormat | None:
             return None
         log.approximated("output", form.at, f"{why}: any object is asked for")
         form = replace(form, kind="schema", name=form.name or NAME, schema=ANY_OBJECT)
+    bare = form.kind == "json" and not can.labelled
     for key, called in LABELS.items():
-        if getattr(form, key) is not None and key not in can.labels:
-            why = f"{to.name} has no field for the {called} of a schema"
+        if getattr(form, key) is not None and (bare or key not in can.labels):
+            of = "JSON without a schema" if bare else "a schema"
+            why = f"{to.name} has no field for the {called} of {of}"
             log.dropped(f"output.{key}", form.at, why)
             form = replace(form, **{key: None})
     if form.kind == "schema" and form.name is None:

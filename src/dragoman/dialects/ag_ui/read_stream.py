@@ -291,6 +291,9 @@ class AgReader(StreamReader):
             self.places[given] = number
         calls = self.messages[number].setdefault("toolCalls", [])
         calls.append(call)
+        if number + 1 < len(self.messages):
+            why = "this call arrived after messages that follow its own"
+            self.notes.append(("stream.order", f"/{KEY}/{number}/toolCalls/{len(calls) - 1}", why))
         self.entities[True, name] = call
         index = number * ROOM + len(calls)
         self.begin_part("call", name, AgPart(function, "arguments", index, whole=True))

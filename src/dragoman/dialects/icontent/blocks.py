@@ -207,6 +207,7 @@ def read_result(d: IContent, doc: dict[str, Json], at: str, known: Known) -> Too
 
 
 def write_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Json]:
+    out = d.name_result(result, w)  # before any call inside of it, which it does not reply
     texts, before, after = (own_result_content if w.same else sort_result_content)(
         d, result.content, w
     )
@@ -219,7 +220,6 @@ def write_result(d: IContent, result: ToolResult, w: ContentWriting) -> list[Jso
         elif mute and not reply:
             for text in texts:
                 d.omit_text(text.at, w.log)
-    out = d.name_result(result, w)
     out["result"] = reply if texts or not w.same else None
     if result.is_error:
         write_failed(d, out, result, error)

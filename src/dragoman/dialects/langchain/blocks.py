@@ -531,7 +531,8 @@ def write_media(d: LangChain, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
     if source.kind == "text":
         out: dict[str, Json] = {"type": "text-plain", "text": source.value}
-        out["mime_type"] = source.media_type or "text/plain"
+        if source.media_type is not None or not w.same:
+            out["mime_type"] = source.media_type or "text/plain"
     else:
         kind = "file" if block.kind == "document" else block.kind
         key = {"url": "url", "base64": "base64", "file": "file_id"}[source.kind]

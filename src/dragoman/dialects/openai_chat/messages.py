@@ -288,6 +288,8 @@ def write_result_content(
 ) -> Json:
     texts = [part for part in block.content if isinstance(part, Text)]
     if len(texts) < len(block.content):
+        if w.same and block.call_id is None:  # in another turn, nobody could tell whose it is
+            return [doc for part in block.content for doc in d.write_part(part, w)]
         hoist(d, block, doc, hoisted, w)
         if not w.same and hoisted:
             note_empty_result(texts, w.log)

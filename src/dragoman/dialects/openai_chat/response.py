@@ -372,6 +372,8 @@ def write_error(d: OpenAIChat, tree: Failure, log: Ledger) -> Json:
     if not same:
         d.write_error_words(inner, tree, log)
         d.note_error(tree, log)
+    elif tree.extras is not None and tree.extras.fields.get("error", {}).__class__ is not dict:
+        return d.emit({"message": tree.message}, tree, log)  # the words stand beside it
     elif d.read_error({"error": inner}).kind != tree.kind:  # a status told it, or a message
         inner["type"] = d.error_types.get(tree.kind)
     out = d.emit({"error": inner}, tree, log)

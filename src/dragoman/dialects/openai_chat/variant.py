@@ -127,7 +127,10 @@ class Compatible(OpenAIChat):
         for key, hidden in self.hiding.items():
             if doc.get(key).__class__ is hidden.__class__ and doc[key] == hidden:
                 taken.add(key)
-                return replace(given or Thinking(at=f"/{key}"), display=OMITTED)
+                given = replace(given or Thinking(at=f"/{key}"), display=OMITTED)
+                if key == next(iter(self.hiding)):
+                    return given
+                return replace(given, extras=self.respell(given.extras, hidden=key))
         return given
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
@@ -136,7 +139,7 @@ class Compatible(OpenAIChat):
             mode = None if config.mode == "on" else config.mode  # it goes without saying
             config = replace(config, mode=mode, budget=None)
         if self.hiding and config.display == OMITTED:
-            key = next(iter(self.hiding))
+            key = self.spelling(config).get("hidden", next(iter(self.hiding)))
             out[key] = self.hiding[key]
             config = replace(config, display=None)
         super().write_effort(out, config, w)

@@ -284,7 +284,8 @@ def write_result(
     name = result.name or called.get(result.call_id, "")
     written = write_user(d, join_texts(d, result.content, w), w)
     out: dict[str, Json] = {"tool_name": name, "content": written}
-    out["tool_call_id"] = w.result_id(result)
+    if result.call_id is not None or not w.same:
+        out["tool_call_id"] = w.result_id(result)
     out["outcome"] = "failed" if result.is_error else "success"
     out["part_kind"] = "tool-return"
     return d.emit(out, replace(result, extras=extras), w.log)

@@ -78,7 +78,7 @@ class VercelModel(ClientErrors):
     needs_model = True
     windows = False  # a result is named after its call, which may stand in another window
     can = cap.Capabilities(
-        outputs=cap.Outputs(labels=frozenset({"name", "description"})),
+        outputs=cap.Outputs(labels=frozenset({"name", "description"}), labelled=True),
         freeform="wrapped",
         choices=cap.Choices(alone=cap.NO_MODE, parallel=cap.NO_MODE, beside=frozenset({"allowed"})),
         texts=cap.Texts(needed=frozenset({"error", "result"})),
