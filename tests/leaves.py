@@ -421,14 +421,15 @@ COVERS: dict[str, frozenset[str]] = {
         "media.context": "context",
         "media.citable": "citations",
         "media.transcript": "transcript",
-        "media.type": "media_type mediaType mimeType mime_type mime image_mimetype format type",
+        "media.type": "media_type mediaType mimeType mime_type mime image_mimetype "
+        "audio_mimetype video_mimetype document_mimetype format type",
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
         "tool_call.kind": "type kind execution",
         "tool_result.error": "is_error isError status error outcome success",
         "tool_result.name": "name toolName tool_name",
-        "tool.name": "name toolName",
+        "tool.name": "name toolName tool",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
         "parameter_definitions",
         "tool.strict": "strict",

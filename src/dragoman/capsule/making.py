@@ -12,7 +12,7 @@ from ..core.source import with_source
 from ..dialect import Dialect
 from ..errors import CapsuleError, Malformed, Unsupported
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Media, Message, Reasoning, Request, ToolResult, Tree
+from ..model import History, Json, Media, Message, Reasoning, Request, Toolbox, ToolResult, Tree
 from . import echoing, patching
 from .echoing import SLIGHT
 from .marks import relative
@@ -91,7 +91,7 @@ def make(
             losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
             if (
                 converted  # of the client's own document no turn may be taken away
-                and ("turns" in capsule or isinstance(tree, Request | History))
+                and ("turns" in capsule or isinstance(tree, Request | History | Toolbox))
                 and ("echo" not in capsule or _is_odd(tree, heard, log.losses))
                 and not _opens(capsule, written, original, source, target, heard, document, models)
             ):

@@ -300,13 +300,8 @@ class Chatlike(Records):
         if len(content) == 1 and (text := plain_text(content[0])) is not None:
             out["content"] = text
         else:
-            texts = [
-                (text, block.at)
-                for block in content
-                if (text := self.plain(block, w.log)) is not None
-            ]
-            if texts or not w.same:
-                out["content"] = self.join_all(texts, w)
+            parts = [part for block in content for part in self.write_part(block, w)]
+            self.put_content(out, parts, False, w)
         return out if result.extras is None else self.emit(out, result, w.log)
 
     def write_toolbox(self, tools: Sequence[Tool], w: Writing) -> list[Json]:

@@ -442,8 +442,8 @@ def body_of(group: Group, own: Line, w: Saying, called: dict[str, str]) -> Line:
     body: Line = {"content": content}
     if beside["thoughts"] or thoughts:
         body["thoughts"] = thoughts
-    if beside["toolCalls"] or calls:
-        body["toolCalls"] = calls
+    if beside["toolCalls"] or calls:  # with its name, a call was read from the content
+        body["toolCalls"] = calls or [call for call in beside["toolCalls"] if "name" in call]
     return body
 
 

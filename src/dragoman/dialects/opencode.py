@@ -200,7 +200,7 @@ class Opencode(SessionFile):
         info = rest_of(doc["info"], "role")
         fields = {**({"info": info} if info else {}), **({"parts": left} if left else {})}
         fields |= rest_of(doc, "info", "parts")
-        extras = Extras(self.name, fields, inner=tuple(inner), records=True) if fields else None
+        extras = Extras(self.name, fields, inner=tuple(inner), records=True)
         said = Message("assistant" if by_model else "user", tuple(blocks), at=at, extras=extras)
         return [said, *results]
 
@@ -512,7 +512,7 @@ class Writer:
         """What is told of a message: as it was, or made up."""
         by_model = message.role == "assistant"
         role = "assistant" if by_model else "user"
-        if own.fields:
+        if own is message.extras:
             return {"role": role, **own.fields.get("info", {})}
         self.made = True
         when = self.now()
@@ -571,11 +571,11 @@ class Writer:
             if isinstance(block, Raw):
                 last = int(token) if token else last
                 entries.append(PartEntry((last, new), written))
-            elif token and f"parts/{token}" in rests:
+            elif token and own is message.extras:
                 last = int(token)
                 if "state" in written:  # what stood there beside the input has been kept
                     written["state"] = rest_of(written["state"], "status", "raw")
-                entries.append(PartEntry((last, 0), merged(written, kept[token]), called))
+                entries.append(PartEntry((last, 0), merged(written, kept.get(token, {})), called))
             else:
                 new += 1
                 ids = {"id": self.id("prt"), "sessionID": info.get("sessionID", NOBODY)}

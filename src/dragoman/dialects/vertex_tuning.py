@@ -94,7 +94,7 @@ class VertexTuning(Gemini):
             sides[bool(item.get("score"))] += [
                 moved(m, f"{at}/0", f"{at}/completion") for m in read
             ]
-        if not (sides[True] and sides[False]):
+        if sorted(bool(item.get("score")) for item in pair) != [False, True]:
             raise Malformed("a pair has a completion with a score of 1 and one of 0", f"/{PAIR}")
         extras = Extras(self.name, kept, inner=tuple(kept)) if kept else None
         told = Training(len(sides[True]), tuple(sides[False]), at=f"/{PAIR}", extras=extras)
@@ -142,7 +142,7 @@ class VertexTuning(Gemini):
         _, contents = turns.write_conversation(self, messages, w)
         if not same and (len(contents) != 1 or contents[0].get("role") != "model"):
             raise Unsayable(ONE.format(self.name), at)
-        return contents[0]
+        return contents[0] if contents else {"role": "model", "parts": []}
 
     def lose_settings(self, tree: Request, log: Ledger) -> None:
         if tree.model is not None:

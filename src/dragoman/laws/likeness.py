@@ -204,7 +204,8 @@ def alike(a: Any, b: Any) -> float:
                 return 0.0
             if one in other or other in one:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
-            return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
+            both = SequenceMatcher(None, one, other)  # the same letters are not the same words
+            return 1.2 if both.quick_ratio() > 0.5 and both.ratio() > 0.5 else 0.0
         case Media():
             same = words_of(a) == words_of(
                 b

@@ -114,7 +114,9 @@ def read_turn(
     role = ROLES.get(given)
     if role is None:
         raise Malformed(f"unknown role {given!r}; there are: user, model", at)
-    blocks = read_content(d, doc, at, called, custom)
+    # A call of the user is written hardly anywhere, so a result tells its name itself.
+    calls = role == "user" and calls_in(doc.get("parts"))
+    blocks = read_content(d, doc, at, {**called} if calls else called, custom)
     extras = None if PLAIN_CONTENT(doc) else d.keep(doc, CONTENT_KEYS)
     if role == "user" and ToolResult in map(type, blocks):
         split_results(blocks, at, extras, out)
@@ -125,6 +127,11 @@ def read_turn(
             return False  # media of the results before it: they go back there
     out.append(message)
     return False
+
+
+def calls_in(parts: Json) -> bool:
+    listed = parts if parts.__class__ is list else [parts]
+    return any(part.__class__ is dict and "functionCall" in part for part in listed)
 
 
 def paired(messages: list[Message]) -> list[Message]:

@@ -199,7 +199,8 @@ def write_response(d: OpenAIChat, tree: Response, log: Ledger) -> Json:
     if tree.service_tier is not None:
         d.fields["service_tier"].write(out, tree.service_tier, tree.at, w, d.name)
     if tree.failure is not None:
-        out["error"] = d.write_error(tree.failure, log)["error"]
+        written = d.write_error(tree.failure, log)
+        out["error"] = written.get("error", written)  # a dialect may have no object around it
     return out if tree.extras is None else d.emit(out, tree, log)
 
 
