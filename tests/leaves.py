@@ -122,6 +122,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "requires_action endTurn toolUse stopSequence success",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length maxTokens",
+        "pause_turn requires_continuation",  # it is sent back, and the model goes on
         # FunctionGemma's prompt ends where the result of a call is to stand
         "tool_use tool_calls TOOL_CALL tool-calls function_call tool_call start_function_response "
         "toolUse",
@@ -226,7 +227,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("think", True): ON,
     ("thinkingBudget", -1): (*ON, "dynamic"),
     ("includeThoughts", False): ("include_reasoning", "exclude", "omitted", "hidden", "display"),
-    ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
+    ("includeThoughts", True): (
+        *("include_reasoning", "exclude", "summarized", "display", "thinking_summaries"),
+    ),
     ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
     ("exclude", True): (
         *("include_reasoning", "omitted", "hidden", "includeThoughts", "display"),
@@ -268,6 +271,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
     ("reasoning_format", "hidden"): (
         *("include_reasoning", "exclude", "omitted", "display", "includeThoughts"),
+        "thinking_summaries",
     ),
     ("mode", "any"): ("tool", "function", "custom"),
     ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
@@ -1299,6 +1303,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return there.has_failure(text) or (leaf.key == "type" and there.has_word(text))
     if there.has_word(text) or (text in ("ANY", "any") and there.names_a_tool):
         return True
+    if there.is_template and there.has_text(json.dumps(text, ensure_ascii=False)[1:-1]):
+        return True  # as JSON in the text
     if len(text) >= FEW and there.has_text(text):
         return True
     if len(text) < FEW and (there.has_under(leaf.key, text) or not re.search(r"\w", text)):

@@ -665,8 +665,8 @@ class Writer:
         parts = self.out[number]["parts"]
         place = (number, next(n for n, each in enumerate(parts) if each is part))
         if place < self.replied and number == self.replied[0]:
-            why = f"{self.d.name} stores results with their calls, in the order of these"
-            self.w.log.approximated("content.order", result.at, why)
+            why = f"{self.d.name} requires results in the order of their calls"
+            self.w.log.moved("message.position", message.at, why)
         self.replied = max(place, self.replied)
 
     def state_of(self, result: ToolResult, new: bool) -> Line:

@@ -47,6 +47,7 @@ from ..model import (
     ToolCall,
     ToolResult,
     Training,
+    Tree,
 )
 from ..tools import freeform
 from ..tools.tool_errors import unmark_error
@@ -219,6 +220,19 @@ class ShareGPT(Records):
 
     # -- writing ----------------------------------------------------------------------------
 
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        """What no reply follows goes first, so that nothing of it is lowered."""
+        if isinstance(tree, Request | History) and not self.is_same(tree.dialect):
+            log.target = self.name
+            told = tree.training if isinstance(tree, Request) else None
+            messages: Sequence[Message] = tree.messages
+            if told is None or told.rejected is None:
+                messages = self.results_in_order(messages, log)
+                messages = messages if log.restores else self.answered(messages, log)
+            if messages is not tree.messages:
+                tree = replace(tree, messages=tuple(messages))
+        return super().write(tree, log)
+
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         self.lose_settings(tree, w)
@@ -250,10 +264,10 @@ class ShareGPT(Records):
         self, messages: Sequence[Message], w: Writing, asked: bool = False
     ) -> dict[str, Json]:
         """The system prompt, and turns that alternate; ``asked``: the reply stands elsewhere."""
-        if not w.same:
+        if asked and not w.same:
             messages = self.results_in_order(messages, w.log)
-            if not asked and not w.log.restores:
-                messages = self.answered(messages, w.log)
+        elif not (w.same or w.log.restores):
+            messages = self.answered(messages, w.log)  # of the last reply nothing may be left
         count = 0
         while count < len(messages) and messages[count].role == "system":
             if w.same and self.spelling(messages[count]):

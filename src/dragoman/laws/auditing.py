@@ -193,7 +193,8 @@ def is_of(loss: Loss, change: Change) -> bool:
     if change.what == "Message":
         return loss.what == "extras" and _is_at(loss.path, change.at)
     # What stood in it may have stood elsewhere in the document, as the images of a result do.
-    held = (getattr(block, "at", change.at) for block in getattr(change.read, "content", ()))
+    parts = (*getattr(change.read, "content", ()), *getattr(change.read, "citations", ()))
+    held = (getattr(block, "at", change.at) for block in parts)
     inside = any(_is_at(loss.path, place) for place in (change.at, *held))
     return change.what in BLOCKS and inside and _is_inner(loss.what, change.what)
 
@@ -275,8 +276,11 @@ class Facts:
     def add(self, target: str, changes: Iterable[Change], losses: Iterable[Loss]) -> None:
         lossy, own = list(losses), [change for change in changes if not change.implied]
         effects: dict[str, set[str]] = {}
+        brought = any(change.what == "Tool" and change.how == "new" for change in own)
         for change in own:
             effect = f"{change.what} {change.how} {change.new!r}"
+            if change.what == "Raw" and change.old.tools:
+                effect += f" and its tools are {'elsewhere' if brought else 'gone'}"
             effects.setdefault(change.at, set()).add(effect)
         for change in own:
             told = frozenset((x.kind, _reason(x.what, change)) for x in lossy if excuses(x, change))

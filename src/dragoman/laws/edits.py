@@ -293,10 +293,11 @@ def _apart(items: list[Json]) -> list[Json] | None:
 def _alone(item: Json, name: str, first: bool) -> Json:
     """An item with one of its calls or results; its words and reasoning only if it is the first."""
     out = dict(item)
-    if "tool_calls" in item:
-        out["tool_calls"] = [call for call in item["tool_calls"] if call.get("id") == name]
+    listed = next((key for key in ("tool_calls", "toolCalls") if key in item), "")
+    if listed:
+        out[listed] = [call for call in item[listed] if call.get("id") == name]
         if not first:
-            out = {key: value for key, value in out.items() if key in ("role", "tool_calls")}
+            out = {key: value for key, value in out.items() if key in ("id", "role", listed)}
             out["content"] = None if "content" not in item or item["content"] is None else ""
         return out
     key = content_key(item)
