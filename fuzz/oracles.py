@@ -357,7 +357,10 @@ MADE_UP = re.compile(r"call_\d+")
 
 
 def has_doubles(tree: Tree) -> bool:
-    """Whether a text of a tree is inside of another one, or an id or a name stands twice."""
+    """Whether a text of a tree is inside of another one, or an id or a name stands twice.
+
+    So may what has none: a result without an id may be that of any call.
+    """
     names = names_of(tree)
     if len(set(names)) < len(names):
         return True
@@ -365,6 +368,8 @@ def has_doubles(tree: Tree) -> bool:
     if any(one in other for n, one in enumerate(written) for other in written[n + 1 :]):
         return True
     ids = [call.id for call in calls_of(tree)]
+    if ("result", None) in names and ids and None not in ids:
+        return True  # a result of no call, or of one that has an id
     return None in ids and any(MADE_UP.fullmatch(one) for one in ids if one is not None)
 
 

@@ -224,8 +224,13 @@ def write_results(
 ) -> None:
     """Results that follow each other share one message."""
     extras = message.extras
-    begins = w.same and extras is not None and bool(extras.fields)
-    joined = bool(out) and out[-1]["role"] == "tool" and not begins
+    empty = not message.content
+    begins = w.same and (empty or (extras is not None and bool(extras.fields)))
+    joined = bool(out) and out[-1]["role"] == "tool" and bool(out[-1]["content"]) and not begins
+    if joined and empty:
+        d.lose(extras, message.at, w.log)
+        d.omit_message(message, w.log)
+        return
     if not joined:
         out.append({"role": "tool", "content": []})
     doc = out[-1]
@@ -241,5 +246,7 @@ def write_results(
     elif not doc["content"] and not w.same:
         out.pop()
         d.lose(extras, message.at, w.log)
+        if empty:
+            d.omit_message(message, w.log)
     else:
         out[-1] = finish(d, doc, message, w)
