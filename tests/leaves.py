@@ -128,13 +128,10 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "toolUse",
         "interrupted cancelled in_progress requires_continuation budget_exceeded length max_tokens "
         "unfinished abort time_limit incomplete max_output_tokens MAX_TOKENS maxTokens",
-        "error ERROR failed malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL "
-        "OTHER other incomplete "
-        "UNEXPECTED_TOOL_CALL "
+        "error ERROR failed malformed_model_output OTHER other incomplete "
         "repetition insufficient_system_resource model_length length max_tokens",
-        "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
-        "incomplete sensitive BLOCKLIST PROHIBITED_CONTENT SPII RECITATION IMAGE_SAFETY "
-        "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION",
+        "content_filter refusal SAFETY content-filter content_filtered "
+        "incomplete sensitive",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",

@@ -15,6 +15,7 @@ import dragoman
 import leaves
 import seeds
 from dragoman import Transcoder, dialects, testing
+from dragoman.core.words import TELLING
 from dragoman.streams.transcoder import collect, decompose
 from test_cost import RATIO, conversion, ratio, repeated_ids
 
@@ -406,3 +407,33 @@ def test_a_part_of_a_result_that_only_gemini_knows(target: str) -> None:
     )
     place = "/contents/0/parts/0/functionResponse/parts/0"
     assert "STATIC" in json.dumps(found.document) or place in paths(found)
+
+
+@pytest.mark.parametrize("word", sorted(TELLING))
+def test_why_a_reply_was_filtered_or_failed_is_there_or_reported(word: str) -> None:
+    source = "gemini" if word.isupper() else "bedrock-converse"
+    said = {"role": "model", "parts": [{"text": "Hi"}]}
+    document: Any = {"candidates": [{"content": said, "finishReason": word, "index": 0}]}
+    if source == "bedrock-converse":
+        message = {"role": "assistant", "content": [{"text": "Hi"}]}
+        document = {"output": {"message": message}, "stopReason": word}
+    for target in dialects.names():
+        if target in (source, "native") or not testing.speaks(target, "response"):
+            continue
+        result = dragoman.convert(document, source=source, target=target, facet="response", now=0)
+        told = any(loss.what == "stop.reason" for loss in result.losses)
+        assert told != (word in json.dumps(result.document)), target
+
+
+def test_a_late_system_message_that_says_nothing_is_told_once() -> None:
+    late = {"role": "system", "content": []}
+    messages = [HI, {"role": "assistant", "content": "Hello"}, late, HI]
+    asked = 0
+    for target in dialects.names():
+        if dialects.get(target).can.systems == "anywhere" or not testing.speaks(target, "messages"):
+            continue
+        result = dragoman.convert(messages, source="openai-chat", target=target, facet="messages")
+        found = [loss.what for loss in result.losses if loss.path == "/2"]
+        assert len(found) == 1, f"{target}: {found}"
+        asked += 1
+    assert asked > 5

@@ -29,7 +29,7 @@ from .core.plain import Reply, Turn, Unusual, is_free
 from .core.reading import escape, nearest
 from .core.resuming import NOTHING_READ, Reads, Writes
 from .core.turns import lose_fields, lose_reply
-from .core.words import NO_STOPS, Stops
+from .core.words import NO_STOPS, TELLING, Stops
 from .core.writing import Writing, wants_calls_run
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
@@ -589,7 +589,7 @@ class Dialect:
             understood = stops.reason(word, self.as_read(candidate))
         else:
             understood = stops.meanings.get(word, "other")
-        if understood != reason or (reason == "other" and self.is_unnamed(stop, word)):
+        if understood != reason or self.is_unnamed(stop, word):
             self.note_stop(candidate, word, w.log)
         return word
 
@@ -628,6 +628,8 @@ class Dialect:
 
     def is_unnamed(self, stop: Stop, word: str) -> bool:
         """Whether a stop reason that only its dialect knows is written as a word for all others."""
+        if stop.native in TELLING:
+            return stop.native != word
         if stop.reason != "other":
             return False
         known = (word.lower(), "other", "unknown", "incomplete")

@@ -92,3 +92,14 @@ class Stops(Words[StopReason]):
 
 
 NO_STOPS = Stops({})
+TELLING = frozenset(
+    {
+        # https://ai.google.dev/api/generate-content#FinishReason
+        *("RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY"),
+        *("IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MALFORMED_FUNCTION_CALL"),
+        *("UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"),
+        # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+        *("guardrail_intervened", "malformed_tool_use"),
+    }
+)
+"""Words that say more than the reason they stand for: why something was filtered, or what failed."""

@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.walk import meaning
+from ..core.words import TELLING
 from ..model import (
     Candidate,
     History,
@@ -51,7 +52,9 @@ def changes(tree: Any, back: Any, written: Any = None) -> list[Change]:
     if written != got:
         _node(written, tree, got, (), found)
     for each in getattr(tree, "candidates", ()):  # a word that is no part of the meaning
-        if each.stop is not None and each.stop.reason == "other" and each.stop.native is not None:
+        if each.stop is None or each.stop.native is None:
+            continue
+        if each.stop.reason == "other" or each.stop.native in TELLING:
             found.append(Change("Stop.reason", "altered", each.at, implied=True))
     return _less_learned(found) if any(c.what.startswith("Params.") for c in found) else found
 

@@ -404,8 +404,12 @@ class Messages:
                     continue
             lowered = self.message(message)
             if lowered.role == "system" and out and self.to.can.systems != "anywhere":
-                emptied = bool(message.content) and not lowered.content
-                lowered = roles.lower_late(lowered, out[-1].role, self, emptied)
+                late = roles.lower_late(lowered, out[-1].role, self)
+                if late is not lowered and not message.content:  # nobody says nothing
+                    self.to.lose(message.extras, message.at, self.log)
+                    roles.omit_message(lowered, self.to, self.log)
+                    continue
+                lowered = late
             if lowered.content or not message.content:
                 out.append(lowered)
             elif not self.is_told(message):

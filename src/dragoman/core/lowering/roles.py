@@ -36,11 +36,8 @@ LATE = {
 """Why a system message cannot stand in a place, by ``Capabilities.systems``."""
 
 
-def lower_late(message: Message, before: Role, lowering: Messages, emptied: bool) -> Message:
-    """A system message, or one of the user where it cannot stand after the one ``before`` it.
-
-    ``emptied``: nothing is left of what it said, which has been reported.
-    """
+def lower_late(message: Message, before: Role, lowering: Messages) -> Message:
+    """A system message, or one of the user where it cannot stand after the one ``before`` it."""
     where = lowering.to.can.systems
     if where == "asked":
         late = before in ("assistant", "tool")
@@ -48,7 +45,7 @@ def lower_late(message: Message, before: Role, lowering: Messages, emptied: bool
         late = before != "system" and (where == "first" or lowering.facts.system_turns is False)
     if not late:
         return message
-    if message.content or not emptied:
+    if message.content:
         why = LATE[where].format(lowering.to.name, lowering.model)
         why = f"`system` role written as `user`: {why}"
         lowering.log.approximated("message.role", message.at, why)

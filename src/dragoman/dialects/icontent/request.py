@@ -299,7 +299,7 @@ def write_response(d: IContent, tree: Response, log: Ledger) -> Json:
         candidate = tree.candidates[0]
         out["blocks"] = turns.write_message(d, candidate.message, w)["blocks"]
         if candidate.stop is not None:
-            metadata["stopReason"] = write_stop(d, candidate.stop)
+            metadata["stopReason"] = write_stop(d, candidate, candidate.stop, w)
         d.lose(candidate.extras, candidate.at, log)
     if tree.usage is not None:
         metadata["usage"] = d.write_usage(tree.usage, w)
@@ -319,11 +319,14 @@ def read_stop(
     return d.stop_of(other if word is None else word, message)
 
 
-def write_stop(d: IContent, stop: Stop) -> str:
+def write_stop(d: IContent, candidate: Candidate, stop: Stop, w: ContentWriting) -> str:
     if stop.native is not None and d.is_same(stop.dialect):
         return stop.native
     own = stop.native if stop.native and stop.native not in STOPS else "other"
-    return STOPS.word(stop.reason) or own
+    word = STOPS.word(stop.reason) or own
+    if d.is_unnamed(stop, word):
+        d.note_stop(candidate, word, w.log)
+    return word
 
 
 def read_usage(d: IContent, doc: dict[str, Json], at: str) -> Usage:
