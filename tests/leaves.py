@@ -1011,6 +1011,8 @@ def excused(leaf: Leaf, losses: Sequence[Any]) -> bool:
 def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     """Whether a loss speaks of what one dialect says in two places."""
     code, path = loss.what, loss.path
+    if code == "extras" and path.endswith("/recipient"):  # Harmony's, which ``addressed`` renames
+        return pointer == f"{parent(path)}/name"
     if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
     if code == "reasoning" and path.endswith("/reasoning_content"):  # and as MiniMax does

@@ -272,13 +272,20 @@ def reports(loss: Any, pointer: str) -> bool:
         return True
     if not pointer.startswith(loss.path + "/"):
         return False
-    if pointer.rpartition("/")[2] in loss.why.split():
+    if names(loss, pointer):
         return True
     if loss.what == "session.line":
         return leaves.covers(loss, pointer[len(loss.path) + 1 :].split("/"))
     if loss.what in RETOLD and loss.kind != "invented":
         return True
     return loss.kind == "dropped" and loss.what in WHOLE
+
+
+def names(loss: Any, pointer: str) -> bool:
+    """Whether a loss names a key of what it points at, in quotes: a word of its reason may be a
+    common key by chance."""
+    key = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+    return repr(key) in loss.why
 
 
 def travels(stranger: Stranger, output: Any) -> bool:

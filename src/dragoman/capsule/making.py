@@ -72,7 +72,8 @@ def make(
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     if wants_model(heard, source):  # which the target has no field for
         tree = source.read(original, facet) if tree is None else tree
-        capsule["model"] = (tree.model if isinstance(tree, Request) else None) or NAMELESS
+        model = tree.model if isinstance(tree, Request) else None
+        capsule["model"] = model if model is not None and model.strip() else NAMELESS
         heard = named(capsule, heard, source)
     back = written = source.write(heard, log)
     losses = log.losses

@@ -29,12 +29,16 @@ def make(old: Json, new: Json) -> tuple[Json, bool]:
     return small, bool(small != patch)
 
 
-def diff(old: Json, new: Json) -> Json:
+DEEP = 64
+"""So many levels are compared part by part; what differs below them is put as a whole."""
+
+
+def diff(old: Json, new: Json, deep: int = DEEP) -> Json:
     """The patch from ``old`` to ``new``; None where they are the same, key order included."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return _diff_objects(old, new)
-    if isinstance(old, list) and isinstance(new, list):
-        return _diff_lists(old, new)
+    if deep and isinstance(old, dict) and isinstance(new, dict):
+        return _diff_objects(old, new, deep - 1)
+    if deep and isinstance(old, list) and isinstance(new, list):
+        return _diff_lists(old, new, deep - 1)
     if same(old, new):
         return None
     if (key := _wrapped(old, new)) is not None:
@@ -53,9 +57,9 @@ def _wrapped(text: Json, blocks: Json) -> str | None:
     return next((k for k, v in blocks[0].items() if k != "type" and v == text), None)
 
 
-def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
+def _diff_objects(old: dict[str, Json], new: dict[str, Json], deep: int) -> Json:
     patch: dict[str, Json] = {}
-    inner = {k: p for k, v in new.items() if k in old and (p := diff(old[k], v)) is not None}
+    inner = {k: p for k, v in new.items() if k in old and (p := diff(old[k], v, deep)) is not None}
     if added := {k: v for k, v in new.items() if k not in old}:
         patch["set"] = added
     if gone := {k: digest(old[k]) for k in old if k not in new}:
@@ -67,7 +71,7 @@ def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
     return patch or None
 
 
-def _diff_lists(old: list[Json], new: list[Json]) -> Json:
+def _diff_lists(old: list[Json], new: list[Json], deep: int) -> Json:
     ops: list[Json] = []
     done = kept = 0  # how much of the old list has been written, and what of it just stays
 
@@ -90,7 +94,7 @@ def _diff_lists(old: list[Json], new: list[Json]) -> Json:
             flush()
             ops.extend({"skip": digest(item)} for item in old[done:i])
             done = i
-        patch = diff(old[i], value)
+        patch = diff(old[i], value, deep)
         done += 1
         if patch is None:
             kept += 1

@@ -102,4 +102,4 @@ TELLING = frozenset(
         *("guardrail_intervened", "malformed_tool_use"),
     }
 )
-"""Words that say more than the reason they stand for: why something was filtered, or what failed."""
+"""Words that say more than the reason they stand for: why it was filtered, or what failed."""

@@ -121,6 +121,8 @@ class CopilotCLI(SessionFile):
             if number == model_at:
                 rest = rest_of(rest, "model")
             kept.rest(number, {**rest_of(line, "data"), "data": rest}, "data")
+            if not is_sent(data.get("content"), rest):
+                kept.parts.append(f"{number}/data/{SENT}")  # it was another text all along
         if model_at < 0:
             return Found(out, kept)
         return Found(out, kept, docs[model_at]["data"]["model"], f"/{model_at}/data/model")
@@ -145,6 +147,10 @@ class CopilotCLI(SessionFile):
                     if rest["type"] == SUMMARY:
                         data = {"summaryContent": data["content"]}
                     whole = with_rest(data, own)
+                    inner = tree.extras.inner if tree.extras is not None else ()
+                    if f"{group.number}/data/{SENT}" not in inner:
+                        if "content" in data and not is_sent(data["content"], own):
+                            del whole[SENT]  # it was edited: what it was sent as was another
                     if model is not None and group.number == model_at:
                         whole["model"] = model
                     rows.put(group.number, {**rest, "data": whole})
@@ -417,10 +423,16 @@ def with_rest(data: Line, own: Line) -> Line:
             out[key] = [{**a, **b} for a, b in zip(written, value, strict=True)]
         else:
             out[key] = data.get(key, value)
-    if "content" in data and own.get("transformedContent").__class__ is str:
-        if data["content"] not in own["transformedContent"]:  # it was edited: this was sent
-            del out["transformedContent"]
     return out
+
+
+SENT = "transformedContent"
+
+
+def is_sent(content: Json, own: Line) -> bool:
+    """Whether a text is a part of what it was sent as, if that is told."""
+    sent = own.get(SENT)
+    return sent.__class__ is not str or content.__class__ is not str or content in sent
 
 
 def ids_of(lines: Iterable[Json]) -> set[str]:

@@ -173,6 +173,8 @@ class Harmony(Records):
         taken = ["role", "content", "channel", "recipient"]
         if doc.get("content_type") in (CONSTRAINED, "json", None):
             taken.append("content_type")
+        if not docs and to is not None:
+            taken.remove("recipient")  # of no call
         extras = self.keep(doc, taken)
         blocks: list[Block] = []
         for index, part in enumerate(docs):

@@ -68,9 +68,11 @@ def streaming_equals_batch(data: bytes, source: str, target: str) -> None:
 
 
 def _late(transcoder: Transcoder) -> list[str]:
-    """The fields that came too late and are reported as such."""
-    reported = {loss.path for loss in transcoder.losses if loss.what == "extras"}
-    return [at for at in transcoder.reader.late if at in reported]
+    """The fields that came too late, or that only a whole response holds, and that are reported."""
+    lost = [loss for loss in transcoder.losses if loss.what == "extras"]
+    reported = {loss.path for loss in lost}
+    unheld = [loss.path for loss in lost if " stream has no field for it" in loss.why]
+    return [*(at for at in transcoder.reader.late if at in reported), *unheld]
 
 
 def _without_places(document: Json, pointers: Iterable[str]) -> Json:

@@ -138,6 +138,7 @@ def paired(messages: list[Message]) -> list[Message]:
     """Results by the ids that their calls have, and calls by those that their results have."""
     calls = pairs_of(messages)
     given: dict[str, str] = {}  # the ids of calls without one, by their places
+    names: dict[str, str] = {}  # what these calls are called
     out: list[Message] = []
     for message in messages:
         result = message.content[0] if message.role == "tool" else None
@@ -146,14 +147,19 @@ def paired(messages: list[Message]) -> list[Message]:
             call_id = call.id if result.call_id is None else result.call_id
             if call.id is None and call_id is not None:
                 given[call.at] = call_id
+                names[call_id] = call.name
             name = result.name if call.name != result.name else None
             message = replace(message, content=(replace(result, call_id=call_id, name=name),))
         out.append(message)
-    return [identified(message, given) for message in out] if given else out
+    return [identified(message, given, names) for message in out] if given else out
 
 
-def identified(message: Message, given: Mapping[str, str]) -> Message:
-    """A turn whose calls have the ids that their results tell."""
+def identified(message: Message, given: Mapping[str, str], names: Mapping[str, str]) -> Message:
+    """A turn whose calls have the ids that their results tell; a result does not name these."""
+    result = message.content[0] if message.role == "tool" else None
+    if isinstance(result, ToolResult) and result.call_id is not None:
+        if result.name is not None and names.get(result.call_id) == result.name:
+            return replace(message, content=(replace(result, name=None),))
     if message.role != "assistant":
         return message
     content = tuple(

@@ -110,6 +110,8 @@ def write_choice(d: GeminiInteractions, choice: ToolChoice, w: Writing) -> Json:
     extras = choice.extras
     own = extras is not None and d.is_same(extras.dialect)
     named = choice.mode == "named"
+    if w.same and choice.mode is None and not (choice.allowed or own):
+        return {}  # a choice that says nothing
     if not (named or choice.allowed or own):
         d.lose(extras, choice.at, w.log)
         return MODE_WORDS[choice.mode or "auto"]
