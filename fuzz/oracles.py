@@ -370,6 +370,8 @@ def has_doubles(tree: Tree) -> bool:
     ids = [call.id for call in calls_of(tree)]
     if ("result", None) in names and ids and None not in ids:
         return True  # a result of no call, or of one that has an id
+    if None in ids and any(kind == "result" and name not in ids for kind, name in names):
+        return True  # the other way about
     return None in ids and any(MADE_UP.fullmatch(one) for one in ids if one is not None)
 
 

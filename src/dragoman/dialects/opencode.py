@@ -654,7 +654,7 @@ class Writer:
             part = waiting.pop(0)
             d.lose(result.extras, result.at, w.log)
             self.note_place(number, part, result, message)
-            kept = rest_of(part["state"], "status", "raw", "output", "error")
+            kept = rest_of(part["state"], "status", "raw")
             part["state"] = merged(self.state_of(result, not w.same), kept)
 
     def note_place(self, number: int, part: Line, result: ToolResult, message: Message) -> None:

@@ -88,7 +88,7 @@ def in_result(doc: dict[str, Json]) -> Iterator[Verdict]:
         e = Evidence("response")
         if content.__class__ is dict and content.get("type") in KINDS:
             e.speaks_for("content that is one block", 0.9)
-        if doc.get("stopReason") in STOPS:
+        if doc.get("stopReason").__class__ is str and doc["stopReason"] in STOPS:
             e.speaks_for("a stop reason of the protocol", 0.9)
     elif "role" not in doc and (content == [] or is_list_of_objects(content)):
         e = Evidence("messages")

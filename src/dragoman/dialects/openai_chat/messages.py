@@ -19,7 +19,7 @@ from ...core.turns import (
 from ...core.writing import Writing
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import Block, Json, Message, Role, Text, ToolResult
+from ...model import Block, Json, Media, Message, Role, Text, ToolResult
 from ...tools.tool_errors import MARK
 from . import assistant, inline, parts
 from .assistant import CALLING_MESSAGE, PLAIN_MESSAGE, is_custom
@@ -86,7 +86,8 @@ def read_history(d: OpenAIChat, docs: list[Json], at: str) -> list[Message]:
             out += inline.cut(d, message)
             continue
         if message.role == "user" and out and out[-1].role == "tool":
-            alone = PLAIN_MESSAGE(doc) and not more_results(docs, index)
+            alone = message.extras is None and message.name is None
+            alone = alone and not more_results(docs, index)
             if alone and unhoist(message, out, d.holds_all):
                 continue
         elif message.role == "assistant":
@@ -288,7 +289,8 @@ def write_result_content(
 ) -> Json:
     texts = [part for part in block.content if isinstance(part, Text)]
     if len(texts) < len(block.content):
-        if w.same and block.call_id is None:  # in another turn, nobody could tell whose it is
+        if w.same and not (block.call_id and any(isinstance(b, Media) for b in block.content)):
+            # In another turn, nobody could tell what it is, or whose.
             return [doc for part in block.content for doc in d.write_part(part, w)]
         hoist(d, block, doc, hoisted, w)
         if not w.same and hoisted:

@@ -237,7 +237,9 @@ def read_reasoning(d: VercelUI, part: dict[str, Json], at: str) -> Block:
     if item.__class__ is not dict or not ITEM_KEYS(item):
         return own.read_reasoning(d, part, at)
     item_id, data = item.get(ITEM), item.get(ENCRYPTED)
-    if item_id.__class__ is not str or (data is not None and data.__class__ is not str):
+    if not all(each is None or each.__class__ is str for each in (item_id, data)):
+        return own.read_reasoning(d, part, at)
+    if item_id is None and not data:
         return own.read_reasoning(d, part, at)
     text = need_str(part, "text", at)
     signature = None if data is None else Signature(data, "openai", "encrypted")
@@ -354,9 +356,11 @@ def write_turn(d: VercelUI, message: Message, out: list[Json], calls: Calls, w: 
 
 
 def write_reasoning(d: VercelUI, block: Reasoning, w: Writing) -> list[Json]:
-    if block.id is None:
+    signature = block.signature
+    ours = signature is not None and (signature.issuer, signature.kind) == ("openai", "encrypted")
+    if block.id is None and not ours:
         return [own.write_reasoning(d, block, w)]
-    item: dict[str, Json] = {ITEM: block.id}
+    item: dict[str, Json] = {} if block.id is None else {ITEM: block.id}
     if block.signature is not None:
         item[ENCRYPTED] = block.signature.data
     state = d.spelling(block).get("state", "done")
