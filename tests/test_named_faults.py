@@ -13,6 +13,7 @@ import pytest
 
 import dragoman
 import leaves
+import places
 import seeds
 from dragoman import Transcoder, dialects, testing
 from dragoman.core.words import TELLING
@@ -437,3 +438,41 @@ def test_a_late_system_message_that_says_nothing_is_told_once() -> None:
         assert len(found) == 1, f"{target}: {found}"
         asked += 1
     assert asked > 5
+
+
+def of_the_corpus(name: str) -> testing.Document:
+    case = testing.load_case(places.CORPUS / name.partition("/")[0])
+    return next(found for found in case.documents if found.name == name and not found.degraded)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("mcp-returned/mcp.messages", "opencode"),
+        ("tool-id-taken/gemini.request", "openai-finetune"),
+        ("session-goose-parts/goose.messages", "pydantic-ai"),
+        ("usage-iterations/anthropic-messages.response", "anthropic-bedrock"),
+        ("vercel-ui-history/vercel-ui.messages", "sharegpt"),
+        ("design-003-icontent-null-result/icontent~null.messages", "sharegpt"),
+    ],
+)
+def test_audits_of_targets_that_the_laws_do_not_choose(name: str, target: str) -> None:
+    testing.audit(of_the_corpus(name), target)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("design-000-values/bedrock-converse.request", "goose"),
+        ("xzatoma-request/bedrock-converse.request", "opencode"),
+        ("vercel-no-result/gemini.messages", "langchain-dumpd"),
+        ("session-opencode/opencode.request", "ag-ui"),
+        ("session-opencode-compacted/opencode.messages", "gemini-interactions"),
+        ("session-opencode-compacted/opencode.messages", "llamaindex"),
+        ("vercel-ui-history/vercel-ui.messages", "gemini-interactions"),
+        ("vercel-ui-history/vercel-ui.messages", "llamaindex"),
+        ("gemini-signed-parts/gemini.request", "ag-ui"),
+    ],
+)
+def test_edits_of_targets_that_the_laws_do_not_choose(name: str, target: str) -> None:
+    testing.echoes(of_the_corpus(name), target)

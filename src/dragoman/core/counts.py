@@ -348,7 +348,8 @@ class Counts:
         else:
             out = self._write_any(dialect, usage, w)
         if extras is not None:
-            for path, number in dialect.spelling(usage).items():
+            spelled = extras.spelling if passes(extras, dialect) else dialect.spelling(usage)
+            for path, number in spelled.items():
                 respell(out, path, number)
         return out
 
@@ -396,12 +397,19 @@ class Counts:
             why = f"required by {dialect.name}, not counted, and written as 0"
             log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
         if extras is not None and not dialect.is_same(extras.dialect):
+            if passes(extras, dialect):
+                return
             if "iterations" in extras.fields and "input_tokens" in extras.spelling:
                 why = "the tokens of compaction are added to those of the response"
                 log.approximated("usage.inconsistent", usage.at, why)
             elif extras.spelling and any(n is not None for n in extras.spelling.values()):
                 why = "the counts contradict each other; sums of their parts are written"
                 log.approximated("usage.inconsistent", usage.at, why)
+
+
+def passes(extras: Extras, dialect: Dialect) -> bool:
+    """Whether a relative passes on the counts of each iteration, and so those beside them."""
+    return "iterations" in extras.fields and dialect.knows(extras.dialect)
 
 
 def note_zeros(

@@ -282,7 +282,16 @@ def write_result(
 ) -> dict[str, Json]:
     extras = result.extras
     name = result.name or called.get(result.call_id, "")
-    written = write_user(d, join_texts(d, result.content, w), w)
+    content = join_texts(d, result.content, w)
+    only = content[0] if len(content) == 1 else None
+    written: Json
+    if isinstance(only, Text) and not w.same:  # a list of one text is a value that is no text
+        d.lose(only.extras, only.at, w.log)
+        if only.cache is not None:
+            w.log.dropped("cache", only.cache.at, f"{d.name} has no cache marks in results")
+        written = only.text
+    else:
+        written = write_user(d, content, w)
     out: dict[str, Json] = {"tool_name": name, "content": written}
     if result.call_id is not None or not w.same:
         out["tool_call_id"] = w.result_id(result)
