@@ -197,7 +197,7 @@ def write_media(d: PydanticAI, block: Media, w: Writing) -> dict[str, Json]:
         out = {"url": source.value, "kind": kind, "media_type": None}
     elif source.kind == "file":
         out = {"file_id": source.value, "kind": "uploaded-file"}
-        out["provider_name"] = NAMES.get(source.issuer or "", source.issuer)
+        out["provider_name"] = owner_name(source.issuer or "")
         if block.kind != "document":  # which nothing else tells
             out["media_type"] = f"{block.kind}/*"
     else:
@@ -321,6 +321,11 @@ def who_made(doc: dict[str, Json], owner: Json) -> str:
     return PROVIDERS.get(name, f"{NOBODY}:{name}") if name.__class__ is str else NOBODY
 
 
+def owner_name(issuer: str) -> str:
+    """The name of a provider; of one that nobody knows, the name under which it was read."""
+    return NAMES.get(issuer, issuer).removeprefix(f"{NOBODY}:")
+
+
 def left(d: PydanticAI, doc: dict[str, Json]) -> Extras | None:
     return d.keep(doc, ("content", "part_kind"))
 
@@ -437,9 +442,9 @@ def write_thinking(d: PydanticAI, block: Reasoning, w: Writing) -> list[Json]:
         out["signature"] = signature.data
         if signature.kind == "encrypted" and signature.issuer == "anthropic":
             own["id"] = REDACTED
-    owner = "openai" if signature is None else NAMES.get(signature.issuer, signature.issuer)
+    owner = "openai" if signature is None else owner_name(signature.issuer)
     if (own or signature is not None) and owner != NOBODY:
-        own["provider_name"] = owner.removeprefix(f"{NOBODY}:")
+        own["provider_name"] = owner
     more = [{"content": text, "part_kind": "thinking", **own} for text in words[1:]]
     return [d.emit(out | own, block, w.log), *more]
 
