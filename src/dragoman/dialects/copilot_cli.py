@@ -132,7 +132,7 @@ class CopilotCLI(SessionFile):
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
         model = tree.model if isinstance(tree, Request) else None
         model_at = number_of(tree.params.where("model")) if isinstance(tree, Request) else -1
-        for group in groups_of(tree.messages, lambda at: f"/{number_of(at)}" if at else ""):
+        for group in groups_of(tree.messages, line_of):
             for message in apart(group):
                 rest = rows.rest(group.number)
                 fits = rest is not None and rest.get("type") == kind_of(message, rest)
@@ -381,6 +381,12 @@ def read_result(data: Line, at: str) -> tuple[Message, Line]:
     if inner := rest_of(data[holder], key):
         rest[holder] = inner
     return Message("tool", (result,), at=at), rest
+
+
+def line_of(at: str) -> str:
+    """The place of the line in which a place is; empty: it is in none."""
+    number = number_of(at)
+    return f"/{number}" if number >= 0 else ""
 
 
 READERS = {USER: read_user, REPLY: read_reply, RESULT: read_result, SUMMARY: read_summary}

@@ -166,7 +166,7 @@ def write_block(d: LangChain, block: Block, w: Writing, provider: Provider) -> l
     match block:
         case Text():
             return [write_text(d, block, w, provider)]
-        case Media():
+        case Media() if block.source.kind != "blocks":
             return [write_media(d, block, w)]
         case Reasoning():
             return write_reasoning(d, block, w, provider)

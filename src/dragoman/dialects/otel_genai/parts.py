@@ -118,7 +118,7 @@ def write_part(d: OtelGenAI, block: Block, w: Writing) -> Json | None:
             return write_call(d, block, w)
         case ToolResult():
             return write_result(d, block, w)
-        case Media():
+        case Media() if block.source.kind in FORMS:
             return write_media(d, block, w)
         case Raw() | Hosted() if d.is_same(block.dialect):
             return block.payload
