@@ -270,7 +270,8 @@ def _is_detection(function: Function) -> bool:
 
 def _weights(tree: ast.Module) -> frozenset[str]:
     """The tables that only functions look at which weigh evidence."""
-    inside, outside = set(), set()
+    inside: set[str] = set()
+    outside: set[str] = set()
     scopes: list[tuple[ast.AST, bool]] = [(tree, False)]
     while scopes:
         node, weighs = scopes.pop()
