@@ -152,8 +152,9 @@ class Codex(SessionFile, OpenAIResponses):
                 if rest is not None and f"/{HISTORY}/" in group.at:
                     replaced.setdefault(number, []).append(doc)
                     rows.last = number
-                elif rest is not None and "summary" in rest:
-                    rows.put(number, rest)
+                elif rest is not None and rest.get("type") == "compacted":
+                    payload = {"message": words_of(doc), **rest.get("payload", {})}
+                    rows.put(number, {**rest, "payload": payload})
                 elif rest is not None and group.at.endswith("/payload"):
                     inner = rest.get("payload", {})
                     rows.put(number, {"type": "response_item", **rest, "payload": {**doc, **inner}})
@@ -379,6 +380,13 @@ def full(doc: Line) -> Line:
     return doc
 
 
+def words_of(doc: Line) -> str:
+    """The words of a message."""
+    content = doc.get("content")
+    parts: list[Any] = content if content.__class__ is list else []
+    return "\n".join(part["text"] for part in parts if part.get("text").__class__ is str)
+
+
 def shown(doc: Line) -> Iterator[Line]:
     """The event by which Codex shows a message."""
     if doc.get("type") != "message" or doc["role"] not in ("user", "assistant"):
@@ -387,10 +395,9 @@ def shown(doc: Line) -> Iterator[Line]:
         return
     content = doc.get("content")
     parts: list[Any] = content if content.__class__ is list else []
-    texts = [part["text"] for part in parts if part.get("text").__class__ is str]
-    if texts:
+    if any(part.get("text").__class__ is str for part in parts):
         kind = "user_message" if doc["role"] == "user" else "agent_message"
-        yield {"type": kind, "message": "\n".join(texts)}
+        yield {"type": kind, "message": words_of(doc)}
 
 
 DIALECT = Codex()
