@@ -43,7 +43,6 @@ PROVIDERS = {
     "google-vertex": "google",
     "google-cloud": "google",
 }
-NAMES = {"anthropic": "anthropic", "bedrock": "bedrock", "openai": "openai", "google": "google"}
 ISSUERS = ("anthropic", "openai", "google")
 """Whose files can be named."""
 NOBODY = "pydantic-ai"
@@ -266,9 +265,9 @@ def is_file(value: Json) -> bool:
 
 def join_texts(d: PydanticAI, content: Sequence[Block], w: Writing) -> Sequence[Block]:
     """Texts without a file among them become one: a list of texts is a value that is no text."""
-    if len(content) < 2 or not all(isinstance(block, Text) for block in content):
-        return content
     texts = [block for block in content if isinstance(block, Text)]
+    if len(texts) < 2 or len(texts) < len(content):
+        return content
     for block in texts[1:]:
         d.join_text(block.at, w.log)
         d.lose(block.extras, block.at, w.log)
@@ -323,7 +322,7 @@ def who_made(doc: dict[str, Json], owner: Json) -> str:
 
 def owner_name(issuer: str) -> str:
     """The name of a provider; of one that nobody knows, the name under which it was read."""
-    return NAMES.get(issuer, issuer).removeprefix(f"{NOBODY}:")
+    return issuer.removeprefix(f"{NOBODY}:")
 
 
 def left(d: PydanticAI, doc: dict[str, Json]) -> Extras | None:
