@@ -172,7 +172,7 @@ class Codex(SessionFile, OpenAIResponses):
         """A line of another type, with what was read of it."""
         payload = rest.get("payload", {})
         if rest["type"] == "turn_context" and isinstance(tree, Request):
-            if tree.model is not None and number == number_of(tree.params.ats.get("model", "")):
+            if tree.model is not None and number == number_of(tree.params.where("model")):
                 payload = {**payload, "model": tree.model}
         elif rest["type"] == "compacted" and HISTORY not in payload:
             payload = {**payload, HISTORY: history}

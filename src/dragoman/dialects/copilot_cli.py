@@ -180,8 +180,13 @@ class CopilotCLI(SessionFile):
         """A message as events: a result is one, and so is anything else."""
         self.lose(message.extras, message.at, w.log)
         if message.role == "tool":
-            results = [b for b in message.content if isinstance(b, ToolResult)]
-            return [(RESULT, self.write_result(result, w)) for result in results]
+            found: list[tuple[str, Line]] = []
+            for block in message.content:
+                if isinstance(block, ToolResult):
+                    found.append((RESULT, self.write_result(block, w)))
+                else:
+                    self.omit(block, w.log)
+            return found
         said: list[str] = []
         thought: list[str] = []
         calls: list[Json] = []
