@@ -118,6 +118,9 @@ class Codex(SessionFile, OpenAIResponses):
                 item, rest = own_item(need_dict(line, "payload", f"/{number}"))
                 left = rest_of(line, "payload", "type")
                 kept.rest(number, {**left, "payload": rest} if rest else left, "payload")
+            if at.endswith("/message"):  # the words of a summary
+                out.append(Message("user", (Text(item["content"], at=at),), at=at))
+                continue
             start = items.read_item(api.DIALECT, item, at, run, start, out)
         if run:
             out.append(Message("assistant", tuple(run), at=start))
