@@ -199,7 +199,8 @@ class Harmony(Records):
         for index, part in enumerate(self.contents(doc, at)):
             where = place_of(doc, at, index)
             text = part.get("text")
-            if part.keys() != {"type", "text"} or text.__class__ is not str:
+            whole = part.keys() == {"type", "text"} and part["type"] == "text"
+            if not whole or text.__class__ is not str:
                 blocks.append(Raw(self.name, part, at=where))
                 continue
             if not index:
