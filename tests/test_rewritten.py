@@ -8,6 +8,7 @@ import pytest
 
 import kept
 from dragoman import Malformed, dialects
+from dragoman.laws.documents import resolves
 from dragoman.testing import Document, identity
 
 CASES = kept.load()
@@ -30,3 +31,13 @@ def documents(dialect: str) -> Iterator[Document]:
 def test_they_come_back(dialect: str) -> None:
     for document in documents(dialect):
         identity(document)
+
+
+@pytest.mark.parametrize("dialect", BY_FILE)
+def test_what_is_wrong_with_them_is_told_where_it_stands(dialect: str) -> None:
+    """A rule that is broken names a place of the document, or where a field is missing in one."""
+    for document in documents(dialect):
+        for problem in dialects.get(dialect).check(document.body, document.facet):
+            assert problem.message, document.body
+            around = problem.path.rpartition("/")[0]
+            assert resolves(document.body, around), (problem, document.body)
