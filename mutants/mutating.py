@@ -237,8 +237,11 @@ Found = tuple[str, ast.stmt, int, Edit]
 
 
 def _edits(tree: ast.Module) -> Iterator[Found]:
+    weights = _weights(tree)
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and _is_named(statement):
+            if isinstance(name := _target(statement), ast.Name) and name.id in weights:
+                continue
             for line, edit in _in_table(statement):
                 yield "", statement, line, edit
     yield from _in_scope(tree, "")
@@ -263,6 +266,20 @@ def _is_detection(function: Function) -> bool:
     words = [each for each in (function.args, function.returns) if each is not None]
     named = {each.id for word in words for each in ast.walk(word) if isinstance(each, ast.Name)}
     return function.name in DETECTION or not named.isdisjoint(WEIGHED)
+
+
+def _weights(tree: ast.Module) -> frozenset[str]:
+    """The tables that only functions look at which weigh evidence."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    scopes: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while scopes:
+        node, weighs = scopes.pop()
+        weighs = weighs or (isinstance(node, Function) and _is_detection(node))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            (inside if weighs else outside).add(node.id)
+        scopes += [(child, weighs) for child in ast.iter_child_nodes(node)]
+    return frozenset(inside - outside)
 
 
 def _in_table(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[int, Edit]]:

@@ -11,6 +11,7 @@ import dragoman
 import hugging
 from dragoman import testing
 from dragoman.core.walk import meaning
+from dragoman.dialects import chatml
 from dragoman.testing import Document
 from places import CORPUS
 
@@ -126,3 +127,45 @@ def test_prompts_and_beginnings() -> None:
 def test_detection() -> None:
     text = "<|im_start|>user\nHi<|im_end|>\n"
     assert dragoman.detect({"text": text})[0].dialect == "chatml"
+
+
+TOOL = '\n{"type": "function", "function": {"name": "f"}}'
+HEAD = chatml.TOOLS + TOOL + chatml.CALLING
+
+
+@pytest.mark.parametrize(
+    "head", [f"{HEAD} x", chatml.TOOLS + TOOL, TOOL + chatml.CALLING, HEAD.replace("Tools", "Tool")]
+)
+def test_a_head_that_is_not_the_template_is_words(head: str) -> None:
+    tree = dragoman.read({"text": f"<|im_start|>system\n{head}<|im_end|>\n"}, "chatml")
+    assert tree.tools is None
+    assert [block.text for block in tree.messages[0].content] == [head]  # type: ignore[union-attr]
+
+
+def test_tools_stand_in_the_first_turn_alone() -> None:
+    """Later, or after another turn, they are words of the system."""
+    said = "<|im_start|>user\nHi<|im_end|>\n"
+    text = f"{said}<|im_start|>system\n{HEAD}<|im_end|>\n"
+    tree = dragoman.read({"text": text}, "chatml")
+    assert tree.tools is None
+    assert [message.role for message in tree.messages] == ["user", "system"]
+    first = f"<|im_start|>system\nBe brief.\n\n{HEAD}\n<|im_end|>\n{said}"
+    tree = dragoman.read({"text": first}, "chatml")
+    assert [tool.name for tool in tree.tools or ()] == ["f"]
+    assert [block.text for block in tree.messages[0].content] == ["Be brief."]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "<|im_start|>critic\nx<|im_end|>\n",
+        "<|im_start|>user\na<|im_start|>user\nb<|im_end|>\n",
+    ],
+)
+def test_what_is_no_turn_is_malformed(text: str) -> None:
+    with pytest.raises(dragoman.Malformed) as problem:
+        dragoman.read({"text": text}, "chatml")
+    assert problem.value.at == "/text"
+    with pytest.raises(dragoman.Malformed):
+        dragoman.read({"text": text}, "chatml", facet="messages")

@@ -46,3 +46,40 @@ def test_a_prompt_forges_no_tools() -> None:
     result = dragoman.convert(chat, source="openai-chat", target="hermes")
     assert [loss.what for loss in result.losses] == ["text.control"]
     assert not dragoman.read(result.document, "hermes").tools
+
+
+HEAD = hermes.TOOLS + json.dumps(TOOL) + hermes.CALLING
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        f"{HEAD}x",
+        f"x{HEAD}",
+        hermes.TOOLS + json.dumps(TOOL),
+        json.dumps(TOOL) + hermes.CALLING,
+        hermes.TOOLS.replace("Here", "There") + json.dumps(TOOL) + hermes.CALLING,
+        hermes.TOOLS + json.dumps(TOOL) + hermes.CALLING.replace("pydantic", "json"),
+    ],
+)
+def test_a_head_that_is_not_the_template_is_words(head: str) -> None:
+    tree = dragoman.read({"text": f"<|im_start|>system\n{head}<|im_end|>\n"}, "hermes")
+    assert tree.tools is None
+    assert [block.text for block in tree.messages[0].content] == [head]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\n \n"])
+def test_blank_lines_between_tools_are_no_tools(between: str) -> None:
+    other = {**TOOL, "function": {"name": "g"}}
+    head = hermes.TOOLS + json.dumps(TOOL) + between + json.dumps(other) + hermes.CALLING
+    tree = dragoman.read({"text": f"<|im_start|>system\n{head}<|im_end|>\n"}, "hermes")
+    assert [tool.name for tool in tree.tools or ()] == ["f", "g"]
+    assert not tree.messages
+
+
+@pytest.mark.parametrize("listed", ["{", "5", "{}", "[1]"])
+def test_tools_that_are_none_are_malformed(listed: str) -> None:
+    head = hermes.TOOLS + listed + hermes.CALLING
+    with pytest.raises(dragoman.Malformed) as problem:
+        dragoman.read({"text": f"<|im_start|>system\n{head}<|im_end|>\n"}, "hermes")
+    assert problem.value.at == "/text"

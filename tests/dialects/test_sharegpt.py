@@ -9,7 +9,7 @@ import pytest
 
 import dragoman
 import llama_factory
-from dragoman import testing
+from dragoman import dialects, testing
 from dragoman.model import Request, ToolCall
 from dragoman.testing import Document
 from places import CORPUS
@@ -128,3 +128,32 @@ def test_a_text_that_is_left_out_is_joined_with_none() -> None:
         )
         found = [loss.path for loss in result.losses if loss.what == "text.boundary"]
         assert found == joined
+
+
+SHAREGPT = dialects.get("sharegpt")
+HUMAN, GPT = {"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes?"}
+
+
+@pytest.mark.parametrize(
+    ("document", "places"),
+    [
+        ({"conversations": [HUMAN, GPT]}, []),
+        ({"conversations": [{"from": "system", "value": "s"}, HUMAN, GPT]}, []),
+        ({"conversations": [HUMAN, GPT, HUMAN]}, ["/conversations"]),
+        ({"conversations": [GPT, HUMAN]}, ["/conversations/0/from"]),
+        ({"conversations": [HUMAN, HUMAN, GPT]}, ["/conversations/1/from"]),
+        ({"conversations": [{"from": "system", "value": "s"}, GPT]}, ["/conversations/1/from"]),
+        ({"conversations": [HUMAN, 5]}, ["/conversations/1/from"]),
+        ({"conversations": [HUMAN], "chosen": GPT, "rejected": GPT}, []),
+        ({"conversations": [HUMAN, GPT], "chosen": GPT, "rejected": GPT}, ["/conversations"]),
+        ({"conversations": [HUMAN], "chosen": GPT}, ["/conversations"]),
+        ({"conversations": [HUMAN], "rejected": GPT}, ["/conversations"]),
+        ({"conversations": 5}, []),
+        ([HUMAN], []),
+    ],
+)
+def test_what_llama_factory_skips_is_found(document: Any, places: list[str]) -> None:
+    """ "Skip this abnormal example": turns that do not alternate, and no reply at the end."""
+    found = list(SHAREGPT.check(document, "request"))
+    assert [problem.path for problem in found] == places
+    assert list(SHAREGPT.check(document, "tools")) == []

@@ -114,7 +114,7 @@ class ClaudeCode(SessionFile, AnthropicMessages):
         w = tools.writing(api.DIALECT, log, api.DIALECT.name)
         model_at = -1
         if isinstance(tree, Request) and tree.model is not None:
-            model_at = number_of(tree.params.ats.get("model", ""))
+            model_at = number_of(tree.params.where("model"))
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
         for group in groups_of(tree.messages, line_of):
             if group.message.role not in ("user", "assistant", "tool"):

@@ -118,6 +118,9 @@ class Codex(SessionFile, OpenAIResponses):
                 item, rest = own_item(need_dict(line, "payload", f"/{number}"))
                 left = rest_of(line, "payload", "type")
                 kept.rest(number, {**left, "payload": rest} if rest else left, "payload")
+            if at.endswith("/message"):  # the words of a summary
+                out.append(Message("user", (Text(item["content"], at=at),), at=at))
+                continue
             start = items.read_item(api.DIALECT, item, at, run, start, out)
         if run:
             out.append(Message("assistant", tuple(run), at=start))
@@ -173,7 +176,7 @@ class Codex(SessionFile, OpenAIResponses):
         """A line of another type, with what was read of it."""
         payload = rest.get("payload", {})
         if rest["type"] == "turn_context" and isinstance(tree, Request):
-            if tree.model is not None and number == number_of(tree.params.ats.get("model", "")):
+            if tree.model is not None and number == number_of(tree.params.where("model")):
                 payload = {**payload, "model": tree.model}
         elif rest["type"] == "compacted" and HISTORY not in payload:
             payload = {**payload, HISTORY: history}
@@ -393,6 +396,13 @@ def full(doc: Line) -> Line:
     return doc
 
 
+def words_of(doc: Line) -> str:
+    """The words of a message."""
+    content = doc.get("content")
+    parts: list[Any] = content if content.__class__ is list else []
+    return "\n".join(part["text"] for part in parts if part.get("text").__class__ is str)
+
+
 def shown(doc: Line) -> Iterator[Line]:
     """The event by which Codex shows a message."""
     if doc.get("type") != "message" or doc["role"] not in ("user", "assistant"):
@@ -401,10 +411,9 @@ def shown(doc: Line) -> Iterator[Line]:
         return
     content = doc.get("content")
     parts: list[Any] = content if content.__class__ is list else []
-    texts = [part["text"] for part in parts if part.get("text").__class__ is str]
-    if texts:
+    if any(part.get("text").__class__ is str for part in parts):
         kind = "user_message" if doc["role"] == "user" else "agent_message"
-        yield {"type": kind, "message": "\n".join(texts)}
+        yield {"type": kind, "message": words_of(doc)}
 
 
 DIALECT = Codex()

@@ -134,7 +134,7 @@ class CopilotCLI(SessionFile):
         rows, stamps = Rows(tree.extras, self.name), Stamps(log)
         model = tree.model if isinstance(tree, Request) else None
         model_at = number_of(tree.params.where("model")) if isinstance(tree, Request) else -1
-        for group in groups_of(tree.messages, lambda at: f"/{number_of(at)}" if at else ""):
+        for group in groups_of(tree.messages, line_of):
             for message in apart(group):
                 rest = rows.rest(group.number)
                 fits = rest is not None and rest.get("type") == kind_of(message, rest)
@@ -186,8 +186,13 @@ class CopilotCLI(SessionFile):
         """A message as events: a result is one, and so is anything else."""
         self.lose(message.extras, message.at, w.log)
         if message.role == "tool":
-            results = [b for b in message.content if isinstance(b, ToolResult)]
-            return [(RESULT, self.write_result(result, w)) for result in results]
+            found: list[tuple[str, Line]] = []
+            for block in message.content:
+                if isinstance(block, ToolResult):
+                    found.append((RESULT, self.write_result(block, w)))
+                else:
+                    self.omit(block, w.log)
+            return found
         said: list[str] = []
         thought: list[str] = []
         calls: list[Json] = []
@@ -387,6 +392,12 @@ def read_result(data: Line, at: str) -> tuple[Message, Line]:
     if inner := rest_of(data[holder], key):
         rest[holder] = inner
     return Message("tool", (result,), at=at), rest
+
+
+def line_of(at: str) -> str:
+    """The place of the line in which a place is; empty: it is in none."""
+    number = number_of(at)
+    return f"/{number}" if number >= 0 else ""
 
 
 READERS = {USER: read_user, REPLY: read_reply, RESULT: read_result, SUMMARY: read_summary}

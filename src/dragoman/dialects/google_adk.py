@@ -125,7 +125,7 @@ class GoogleADK(Gemini):
                 out.append(first.payload)
                 joins = False
                 continue
-            if message.role == "system":
+            if message.role in ("system", "developer"):
                 why = f"{self.name} stores no system prompt; the agent has its own"
                 for block in message.content or (message,):
                     w.log.dropped("system", block.at, why)

@@ -118,7 +118,7 @@ class Harmony(Records):
         blocks: list[Block] = []
         docs = self.contents(doc, at)
         for index, part in enumerate(docs):
-            where = f"{at}/content/{index}"
+            where = place_of(doc, at, index)
             kind = part.get("type")
             if kind == "text":
                 blocks.append(self.read_text(part, where))
@@ -178,7 +178,7 @@ class Harmony(Records):
         extras = self.keep(doc, taken)
         blocks: list[Block] = []
         for index, part in enumerate(docs):
-            where = f"{at}/content/{index}"
+            where = place_of(doc, at, index)
             block: Block = Raw(self.name, part, at=where)
             if part.get("type") == "text":
                 block = self.read_text(part, where)
@@ -199,9 +199,10 @@ class Harmony(Records):
         blocks: list[Block] = []
         failed = None
         for index, part in enumerate(self.contents(doc, at)):
-            where = f"{at}/content/{index}"
+            where = place_of(doc, at, index)
             text = part.get("text")
-            if part.keys() != {"type", "text"} or text.__class__ is not str:
+            whole = part.keys() == {"type", "text"} and part["type"] == "text"
+            if not whole or text.__class__ is not str:
                 blocks.append(Raw(self.name, part, at=where))
                 continue
             if not index:
@@ -443,6 +444,11 @@ class Harmony(Records):
                     e.speaks_for(f"content of type {part['type']!r}", 0.97)
         if e.signs:
             yield e.verdict()
+
+
+def place_of(doc: dict[str, Json], at: str, index: int) -> str:
+    """Where a part of a message stands; a text may stand for the list of one."""
+    return f"{at}/content" if doc["content"].__class__ is str else f"{at}/content/{index}"
 
 
 def say(text: str) -> dict[str, Json]:

@@ -63,10 +63,10 @@ class MistralFinetune(OpenAIFinetune):
             return super().read_part(doc, at)
         value = doc.get("thinking")
         if value.__class__ is not str:
-            parts = [part.get("text") for part in objects(as_list(value, f"{at}/thinking"), 1000)]
-            if not all(part.__class__ is str for part in parts):
+            parts = as_list(value, f"{at}/thinking")
+            if not all(map(is_plain, parts)):
                 return super().read_part(doc, at)
-            value = "".join(map(str, parts))
+            value = "".join(part["text"] for part in parts)
         known = (
             ("type", "thinking", "closed") if doc.get("closed") is True else ("type", "thinking")
         )
@@ -129,6 +129,16 @@ class MistralFinetune(OpenAIFinetune):
                         e.speaks_for("reasoning as a chunk, and no model", 0.97)
         if e.signs:
             yield e.verdict()
+
+
+def is_plain(part: Json) -> bool:
+    """Whether a part of reasoning is a text and nothing else."""
+    return (
+        part.__class__ is dict
+        and part.keys() <= {"type", "text"}
+        and part.get("text").__class__ is str
+        and part.get("type", "text") == "text"
+    )
 
 
 DIALECT = MistralFinetune()

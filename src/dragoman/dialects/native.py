@@ -75,6 +75,8 @@ class Native(Dialect):
         A parameter that is not one of ``params`` stands beside them.
         """
         where, left = nearest(doc, at)
+        if not left:
+            return where
         rest = "".join(f"/{escape(step)}" for step in left)
         for found in (f"{where}/extras/fields{rest}", at.replace("/params/", "/", 1)):
             if not nearest(doc, found)[1]:

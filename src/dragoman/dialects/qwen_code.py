@@ -133,7 +133,7 @@ class QwenCode(SessionFile, Gemini):
                 turn |= own if own.__class__ is dict else {}
                 line = {**rest, "message": turn}
                 if isinstance(tree, Request) and tree.model is not None:
-                    if group.number == number_of(tree.params.ats.get("model", "")):
+                    if group.number == number_of(tree.params.where("model")):
                         line["model"] = tree.model
                 rows.put(group.number, line)
         for number, rest in rows.parts.items():

@@ -329,7 +329,8 @@ class ShareGPT(Records):
                 self.lose(block.extras, block.at, w.log)
                 if reasoning:
                     self.join_text(block.at, w.log)
-                reasoning.append("\n\n".join(filter(None, block.words)))
+                words = "\n\n".join(filter(None, block.words))
+                reasoning.append(self.defused(words, block.at, w))
             elif (text := self.plain(block, w.log)) is not None:
                 texts.append((self.defused(text, block.at, w), block.at))
         if w.same:

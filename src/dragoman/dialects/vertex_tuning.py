@@ -17,7 +17,7 @@ from ..core import capabilities as cap
 from ..core.endpoint import Endpoint
 from ..core.fields import Fields
 from ..core.models import DEFAULT, Models
-from ..core.reading import as_dict, as_list
+from ..core.reading import as_dict
 from ..core.turns import results_in_place
 from ..core.walk import rebuild
 from ..core.writing import Writing
@@ -79,14 +79,13 @@ class VertexTuning(Gemini):
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
         pair = doc.get(PAIR)
-        if pair.__class__ is not list:
+        if not is_pair(pair):
             return Gemini.read_request(self, doc)
         tree = Gemini.read_request(self, {key: doc[key] for key in doc if key != PAIR})
         sides: dict[bool, list[Message]] = {True: [], False: []}
         kept: dict[str, Json] = {}
-        for index, item in enumerate(as_list(pair, f"/{PAIR}")):
+        for index, item in enumerate(pair):
             at = f"/{PAIR}/{index}"
-            item = as_dict(item, at)
             content = as_dict(item.get("completion"), f"{at}/completion")
             if (extras := self.keep(item, ("score", "completion"))) is not None:
                 kept[str(index)] = extras.fields
@@ -163,6 +162,14 @@ class VertexTuning(Gemini):
                 e.speaks_for("completions with scores", 0.99)
         if e.signs:
             yield e.verdict()
+
+
+def is_pair(docs: Json) -> bool:
+    """Whether there is one reply of each score: the one that is preferred, and the other."""
+    if docs.__class__ is not list or any(doc.__class__ is not dict for doc in docs):
+        return False
+    scores = [doc.get("score", 0) for doc in docs]
+    return scores in ([0, 1], [1, 0]) and not any(score.__class__ is bool for score in scores)
 
 
 class Unnamed:

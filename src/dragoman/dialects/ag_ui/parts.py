@@ -94,7 +94,7 @@ def write_content(d: AgUI, blocks: Sequence[Block], w: Writing) -> Json:
 def write_part(d: AgUI, block: Block, w: Writing) -> Json | None:
     if isinstance(block, Text):
         return d.emit({"type": "text", "text": block.text}, block, w.log)
-    if isinstance(block, Media):
+    if isinstance(block, Media) and block.source.kind in FORMS:
         return write_media(d, block, w)
     if isinstance(block, Raw) and d.is_same(block.dialect):
         return block.payload

@@ -49,6 +49,9 @@ def write_history(d: IContent, messages: Sequence[Message], w: ContentWriting) -
 
 def write_message(d: IContent, message: Message, w: ContentWriting) -> dict[str, Json]:
     role, content = message.role, message.content
+    if role == "developer":  # of a history that was edited; others are lowered
+        w.log.approximated("message.role", message.at, "`developer` role written as `system`")
+        role = "system"
     first = content[0] if len(content) == 1 else None
     if isinstance(first, Raw) and first.code == WHOLE and d.knows(first.dialect):
         return as_dict(first.payload, first.at)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...core.media import kind_of, sniff
 from ...core.reading import as_dict, compact, maybe_str, need_str, only
-from ...core.writing import Writing, split_data_uri
+from ...core.writing import Writing, data_uri, split_data_uri
 from ...model import (
     Block,
     Cache,
@@ -54,11 +54,9 @@ NOBODY = "langchain"
 """The issuer of a signature of which nobody knows whose it is: no API has that name."""
 
 PLAIN_TEXT = only("type", "text")
-TEXT_KEYS = frozenset({"type", "text", "annotations", "citations", "cache_control"})
 CALL_KEYS = frozenset({"type", "id", "name", "args"})
 MEDIA = {"image": "image", "audio": "audio", "video": "video", "file": "document",
          "document": "document", "text-plain": "document"}  # fmt: skip
-BYTES = frozenset({"type", "base64", "mime_type"})
 LABELS = ("filename", "title", "context")
 SERVER = {
     "server_tool_call": "call", "server_tool_use": "call", "mcp_tool_use": "call",
@@ -103,18 +101,23 @@ class Provider:
         return True
 
 
-def read_blocks(d: LangChain, docs: list[Json], at: str, provider: Provider) -> list[Block]:
+def read_blocks(
+    d: LangChain, docs: list[Json], at: str, provider: Provider, *, results: bool = False
+) -> list[Block]:
+    """The blocks of a message; only in one of the user results of tools are results."""
     out: list[Block] = []
     for index, doc in enumerate(docs):
         where = f"{at}/{index}"
         if doc.__class__ is str:
             out.append(Text(doc, at=where))
         else:
-            add(out, read_block(d, as_dict(doc, where), where, provider))
+            add(out, read_block(d, as_dict(doc, where), where, provider, results=results))
     return out
 
 
-def read_block(d: LangChain, doc: dict[str, Json], at: str, provider: Provider) -> Block:
+def read_block(
+    d: LangChain, doc: dict[str, Json], at: str, provider: Provider, *, results: bool = False
+) -> Block:
     kind = need_str(doc, "type", at)
     found: Block | None = None
     if kind == "text":
@@ -131,7 +134,7 @@ def read_block(d: LangChain, doc: dict[str, Json], at: str, provider: Provider) 
         found = read_call(d, doc, at)
     elif kind in ("tool_use", "function_call"):
         found = read_native_call(d, doc, kind, at)
-    elif kind == "tool_result":
+    elif kind == "tool_result" and results:
         found = read_native_result(d, doc, at)
     elif kind == "refusal" and doc.get("refusal").__class__ is str:
         found = Refusal(doc["refusal"], at=at, extras=d.keep(doc, ("type", "refusal")))
@@ -163,7 +166,7 @@ def write_block(d: LangChain, block: Block, w: Writing, provider: Provider) -> l
     match block:
         case Text():
             return [write_text(d, block, w, provider)]
-        case Media():
+        case Media() if block.source.kind != "blocks":
             return [write_media(d, block, w)]
         case Reasoning():
             return write_reasoning(d, block, w, provider)
@@ -529,6 +532,8 @@ def read_labels(doc: dict[str, Json], taken: set[str]) -> tuple[dict[str, Any], 
 
 def write_media(d: LangChain, block: Media, w: Writing) -> dict[str, Json]:
     source = block.source
+    if block.detail is not None:
+        return write_image_url(d, block, w)
     if source.kind == "text":
         out: dict[str, Json] = {"type": "text-plain", "text": source.value}
         if source.media_type is not None or not w.same:
@@ -571,6 +576,17 @@ def read_image_url(d: LangChain, doc: dict[str, Json], at: str) -> Media | None:
     else:
         extras = d.keep(doc, taken, partly={"image_url": ("url", "detail")})
     return Media("image", source, detail, cache=cache, at=at, extras=extras)
+
+
+def write_image_url(d: LangChain, block: Media, w: Writing) -> dict[str, Json]:
+    """An image that was read with a level of detail, which only OpenAI's form has."""
+    source = block.source
+    url = source.value
+    if source.kind == "base64":
+        url = data_uri(source.media_type or "", source.value)
+    out: dict[str, Json] = {"type": "image_url", "image_url": {"url": url, "detail": block.detail}}
+    write_cache(d, out, block.cache, w)
+    return d.emit(out, block, w.log)
 
 
 def read_audio(d: LangChain, doc: dict[str, Json], at: str) -> Media | None:
@@ -619,9 +635,10 @@ def read_native_media(d: LangChain, doc: dict[str, Json], kind: str, at: str) ->
     issuer = "anthropic" if where == "file" else None
     source = Source(where, value, given, issuer)
     taken = {"type"}
-    labels, _ = read_labels({k: v for k, v in doc.items() if k != "extras"}, taken)
+    labels, inner = read_labels(doc, taken)
     cache = read_cache(d, doc, at, taken)
-    extras = d.keep(doc, taken, partly={"source": ("type", key, "media_type")})
+    partly = {"source": ("type", key, "media_type"), **({"extras": inner} if inner else {})}
+    extras = d.keep(doc, taken, partly=partly)
     return Media(MEDIA[kind], source, cache=cache, at=at, extras=extras, **labels)  # type: ignore[arg-type]
 
 

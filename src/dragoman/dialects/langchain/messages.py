@@ -121,13 +121,15 @@ def read_message(d: LangChain, doc: dict[str, Json], at: str, out: list[Message]
         read_prompt(d, data, role, where, out)
 
 
-def read_content(d: LangChain, data: dict[str, Json], at: str, provider: Provider) -> list[Block]:
+def read_content(
+    d: LangChain, data: dict[str, Json], at: str, provider: Provider, *, results: bool = False
+) -> list[Block]:
     content, where = data.get("content"), f"{at}/content"
     if content.__class__ is str:
         return [Text(content, at=where)]
     if content.__class__ is not list:
         expected("a string or a list", content, where)
-    return blocks.read_blocks(d, content, where, provider)
+    return blocks.read_blocks(d, content, where, provider, results=results)
 
 
 def read_prompt(
@@ -138,13 +140,17 @@ def read_prompt(
     extra = data.get("additional_kwargs")
     if role == "system" and extra.__class__ is dict and extra.get(DEVELOPER) == "developer":
         role, taken = "developer", {"additional_kwargs": (DEVELOPER,)}
-    found = read_content(d, data, at, Provider())
-    extras = d.keep(data, own_keys(data, KEYS), partly=taken)
+    found = read_content(d, data, at, Provider(), results=role == "user")
     name = maybe_str(data, "name", at)
-    if role == "user" and any(isinstance(block, ToolResult) for block in found):
-        split_results(found, at, extras, out)
+    results = sum(isinstance(block, ToolResult) for block in found)
+    if not results:
+        extras = d.keep(data, own_keys(data, KEYS), partly=taken)
+        out.append(Message(role, tuple(found), name, at=at, extras=extras))
         return
-    out.append(Message(role, tuple(found), name, at=at, extras=extras))
+    keys = KEYS if len(found) > results else KEYS - {"name"}  # results have nobody's name
+    turns: list[Message] = []
+    split_results(found, at, d.keep(data, own_keys(data, keys)), turns)
+    out += [replace(turn, name=name) if turn.role == "user" else turn for turn in turns]
 
 
 def own_keys(data: dict[str, Json], keys: frozenset[str]) -> set[str]:

@@ -142,12 +142,6 @@ def write_block(d: LlamaIndex, block: Block, w: Writing) -> Json | None:
             return None
 
 
-def write_passage(d: LlamaIndex, block: Passage, w: Writing) -> Json:
-    out: dict[str, Json] = {"block_type": "citable", "title": block.title, "source": block.source}
-    out["content"] = write_blocks(d, block.content, w)
-    return d.emit(out, block, w.log)
-
-
 # -- media ----------------------------------------------------------------------------------
 
 

@@ -102,9 +102,10 @@ def read_mark(content: list[Block]) -> tuple[bool | None, list[Block]]:
     failed, text = unmark_error(first.text)
     if text == first.text:
         return None, content
-    rest = content[1:]
-    kept = Text(text or "", cache=first.cache, at=first.at, extras=first.extras)
-    return failed, rest if text is None else [kept, *rest]
+    if text is None:
+        return failed, content[1:]
+    kept = Text(text, cache=first.cache, at=first.at, extras=first.extras)
+    return failed, [kept, *content[1:]]
 
 
 def read_calls(d: LlamaIndex, docs: list[Json], content: list[Block], at: str) -> tuple[str, ...]:
@@ -143,16 +144,6 @@ def write_message(d: LlamaIndex, message: Message, w: Writing) -> Json:
     if result.name is not None:
         more["name"] = result.name
     out[MORE] = more
-    out["blocks"] = write_result(d, result, w)
+    out["blocks"] = blocks.write_blocks(d, result.content, w)
     d.lose(result.extras, result.at, w.log)
     return d.emit(out, message, w.log)
-
-
-def write_result(d: LlamaIndex, result: ToolResult, w: Writing) -> list[Json]:
-    written = blocks.write_blocks(d, result.content, w)
-    if w.same and result.is_error:  # elsewhere it is lowered to a mark before
-        first = written[0] if written and written[0].get("block_type") == "text" else None
-        text = None if first is None else first["text"]
-        marked = blocks.text_doc(blocks.mark_error(text))
-        return [marked, *(written[1:] if first is not None else written)]
-    return written

@@ -10,7 +10,7 @@ from ...core.reading import UNREADABLE, as_dict, compact, decode, maybe_str, nee
 from ...core.writing import Writing, joined, object_or_text
 from ...model import Block, Hosted, Json, Media, Raw, Reasoning, Source, Text, ToolCall, ToolResult
 from ...tools import freeform
-from ...tools.tool_errors import mark_error, unmark_error
+from ...tools.tool_errors import unmark_error
 from .._stored import issuer_of_file, note_owner
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def write_part(d: OtelGenAI, block: Block, w: Writing) -> Json | None:
             return write_call(d, block, w)
         case ToolResult():
             return write_result(d, block, w)
-        case Media():
+        case Media() if block.source.kind in FORMS:
             return write_media(d, block, w)
         case Raw() | Hosted() if d.is_same(block.dialect):
             return block.payload
@@ -155,8 +155,6 @@ def value_of(d: OtelGenAI, result: ToolResult, spelled: dict[str, Json], w: Writ
             why = f"{d.name} writes the result of a tool as a value"
             w.log.dropped("tool_result.content", block.at, why)
     text = "\n".join(texts) if texts else None
-    if result.is_error and w.same:
-        return mark_error(text)
     if text is None:
         return None
     if spelled.get("output") == "json":

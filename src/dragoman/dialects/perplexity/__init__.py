@@ -158,6 +158,12 @@ def alternating(d: Perplexity, messages: Sequence[Message], w: Writing) -> Seque
         return messages
     out: list[Message] = []
     for message in messages:
+        if message.role == "assistant" and (not message.content or not is_written(d, message)):
+            for block in message.content:
+                d.omit(block, w.log)
+            d.lose(message.extras, message.at, w.log)
+            d.omit_message(message, w.log)  # else two turns of the user would follow each other
+            continue
         last = out[-1] if out else None
         if last is None or last.role != message.role or message.role not in MERGED:
             out.append(message)

@@ -241,9 +241,6 @@ def add_parts(
     out[-1]["parts"] += written
 
 
-REQUEST_KEYS = frozenset({SPOKEN, "timestamp", "run_id", "conversation_id", "metadata", "state"})
-
-
 def of_request(d: PydanticAI, message: Message) -> tuple[dict[str, Json], Message]:
     """What is kept of a request, and the message with what is kept of its part alone."""
     extras = message.extras

@@ -43,7 +43,6 @@ PROVIDERS = {
     "google-vertex": "google",
     "google-cloud": "google",
 }
-NAMES = {"anthropic": "anthropic", "bedrock": "bedrock", "openai": "openai", "google": "google"}
 ISSUERS = ("anthropic", "openai", "google")
 """Whose files can be named."""
 NOBODY = "pydantic-ai"
@@ -197,7 +196,7 @@ def write_media(d: PydanticAI, block: Media, w: Writing) -> dict[str, Json]:
         out = {"url": source.value, "kind": kind, "media_type": None}
     elif source.kind == "file":
         out = {"file_id": source.value, "kind": "uploaded-file"}
-        out["provider_name"] = NAMES.get(source.issuer or "", source.issuer)
+        out["provider_name"] = owner_name(source.issuer or "")
         if block.kind != "document":  # which nothing else tells
             out["media_type"] = f"{block.kind}/*"
     else:
@@ -266,9 +265,9 @@ def is_file(value: Json) -> bool:
 
 def join_texts(d: PydanticAI, content: Sequence[Block], w: Writing) -> Sequence[Block]:
     """Texts without a file among them become one: a list of texts is a value that is no text."""
-    if len(content) < 2 or not all(isinstance(block, Text) for block in content):
-        return content
     texts = [block for block in content if isinstance(block, Text)]
+    if len(texts) < 2 or len(texts) < len(content):
+        return content
     for block in texts[1:]:
         d.join_text(block.at, w.log)
         d.lose(block.extras, block.at, w.log)
@@ -329,6 +328,11 @@ def who_made(doc: dict[str, Json], owner: Json) -> str:
     """Whose a part is."""
     name = doc.get("provider_name") or owner
     return PROVIDERS.get(name, f"{NOBODY}:{name}") if name.__class__ is str else NOBODY
+
+
+def owner_name(issuer: str) -> str:
+    """The name of a provider; of one that nobody knows, the name under which it was read."""
+    return issuer.removeprefix(f"{NOBODY}:")
 
 
 def left(d: PydanticAI, doc: dict[str, Json]) -> Extras | None:
@@ -447,9 +451,9 @@ def write_thinking(d: PydanticAI, block: Reasoning, w: Writing) -> list[Json]:
         out["signature"] = signature.data
         if signature.kind == "encrypted" and signature.issuer == "anthropic":
             own["id"] = REDACTED
-    owner = "openai" if signature is None else NAMES.get(signature.issuer, signature.issuer)
+    owner = "openai" if signature is None else owner_name(signature.issuer)
     if (own or signature is not None) and owner != NOBODY:
-        own["provider_name"] = owner.removeprefix(f"{NOBODY}:")
+        own["provider_name"] = owner
     more = [{"content": text, "part_kind": "thinking", **own} for text in words[1:]]
     return [d.emit(out | own, block, w.log), *more]
 

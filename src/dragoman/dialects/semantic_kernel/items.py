@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...tools import freeform
-from ...tools.tool_errors import mark_error, unmark_error
+from ...tools.tool_errors import unmark_error
 from .._stored import FREE, issuer_of_file, note_owner
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def write_result(d: SemanticKernel, result: ToolResult, w: KernelWriting) -> Jso
     unknown = w.same and result.call_id is None
     out["id"] = None if unknown else w.result_id(result)
     if text is not None or not w.same:
-        out["result"] = mark_error(text) if result.is_error and w.same else text or ""
+        out["result"] = text or ""
     name = name_of(d, result, out["id"], w)
     out |= write_name(name, result.extras if w.same else None)
     return d.emit(out, result, w.log)
