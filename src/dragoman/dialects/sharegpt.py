@@ -39,6 +39,7 @@ from ..model import (
     History,
     Json,
     Message,
+    Raw,
     Reasoning,
     Request,
     Role,
@@ -225,12 +226,15 @@ class ShareGPT(Records):
         if isinstance(tree, Request | History) and not self.is_same(tree.dialect):
             log.target = self.name
             told = tree.training if isinstance(tree, Request) else None
+            silent = tuple(message for message in tree.messages if is_silent(message))
             messages: Sequence[Message] = tree.messages
+            if silent:
+                messages = tuple(message for message in messages if not is_silent(message))
             if told is None or told.rejected is None:
                 messages = self.results_in_order(messages, log)
                 messages = messages if log.restores else self.answered(messages, log)
-            if messages is not tree.messages:
-                tree = replace(tree, messages=tuple(messages))
+                if messages is not tree.messages:
+                    tree = replace(tree, messages=(*messages, *silent))
         return super().write(tree, log)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
@@ -552,6 +556,15 @@ def joined_results(turns: Sequence[Turn]) -> list[Turn]:
 
 def joined(first: str, second: str) -> str:
     return f"{first}\n\n{second}" if first and second else first or second
+
+
+def is_silent(message: Message) -> bool:
+    """Whether a message holds nothing but blocks that no other dialect can be told of: whatever
+    stands around it follows each other, and it is reported on its own."""
+    return bool(message.content) and all(
+        isinstance(block, Raw) and block.text is None and not block.tools
+        for block in message.content
+    )
 
 
 DIALECT = ShareGPT()

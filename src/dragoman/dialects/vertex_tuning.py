@@ -22,7 +22,7 @@ from ..core.turns import results_in_place
 from ..core.walk import rebuild
 from ..core.writing import Writing
 from ..dialect import Problem
-from ..errors import Malformed, Unsayable
+from ..errors import Unsayable
 from ..ledger import Ledger
 from ..lint.evidence import Evidence, Verdict, objects
 from ..model import (
@@ -93,8 +93,6 @@ class VertexTuning(Gemini):
             sides[bool(item.get("score"))] += [
                 moved(m, f"{at}/0", f"{at}/completion") for m in read
             ]
-        if sorted(bool(item.get("score")) for item in pair) != [False, True]:
-            raise Malformed("a pair has a completion with a score of 1 and one of 0", f"/{PAIR}")
         extras = Extras(self.name, kept, inner=tuple(kept)) if kept else None
         told = Training(len(sides[True]), tuple(sides[False]), at=f"/{PAIR}", extras=extras)
         return replace(tree, messages=(*tree.messages, *sides[True]), training=told)
