@@ -108,11 +108,18 @@ SLOW = frozenset(
         "test_cli.py::test_many_lines_are_never_in_memory_together",
         "test_hostile_streams.py::test_memory_is_flat",
         "test_jobs.py::test_a_job_that_was_killed_anywhere_goes_on_and_ends_the_same",
+        "test_mutants.py::test_a_check_that_fails_without_any_fault_is_found_out",
+        "test_mutants.py::test_a_check_that_notices_a_fault_is_no_problem",
+        "test_mutants.py::test_a_file_whose_mutants_cannot_be_put_in_is_found_out",
+        "test_mutants.py::test_an_input_is_found_that_tells_a_mutant",
+        "test_mutants.py::test_modules_that_cannot_be_loaded_anew_are_found_out",
+        "test_mutants.py::test_what_breaks_a_law_is_not_kept",
         "test_provider_streams.py::test_a_provider_that_nobody_holds_lives_as_long_as_its_stream",
         "test_ray.py::test_ray_writes_the_same_files",
     )
 )
-"""Functions that take seconds for one item and look at memory and time: for the whole run alone."""
+"""Functions that take seconds for one item and look at memory, at time, or at how `make mutants`
+judges: for the whole run alone."""
 
 chosen: dict[str, Any] = {"quick": False, "most": False, "dialect": None}
 """As the command line says; each worker sets it for itself."""
