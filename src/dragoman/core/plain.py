@@ -47,12 +47,20 @@ Call: TypeAlias = tuple[str, str, Any]
 FIRST = ("system", "user")
 MODEL = ("assistant",)
 RESULTS = ("tool",)
+ANSWERING = ("assistant", "model")
 NEXT = {"system": ("user",), "user": MODEL, "assistant": ("user",), "tool": ()}
 """Who speaks after whom, where they take turns; a result without a call is followed by nobody."""
 
 
 class Unusual(Exception):
     """A conversation that cannot be written from plain turns."""
+
+
+def is_asked(docs: Any) -> bool:
+    """Whether a list of messages can be plain: it is the model's turn after the last one."""
+    if docs.__class__ is not list or not docs or (last := docs[-1]).__class__ is not dict:
+        return False
+    return last.get("role") not in ANSWERING
 
 
 def is_plain(turns: list[Turn]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...core.plain import Call, Turn, Unusual, is_plain, named, object_in
+from ...core.plain import Call, Turn, Unusual, is_asked, is_plain, named, object_in
 from ...core.reading import as_dict, need_list, need_str, only, pointers, tokens
 from ...core.resuming import Going
 from ...core.turns import mark_custom_results, results_in_place, split_results
@@ -148,7 +148,7 @@ def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
     system, docs = doc.get("system"), doc.get("messages")
     if system is not None:
         turns.append(("system", system if system.__class__ is str else only_text(system), None))
-    if docs.__class__ is not list:
+    if docs is None or not is_asked(docs):
         return None
     for doc in docs:
         if doc.__class__ is not dict or not PLAIN_MESSAGE(doc):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...core.plain import Turn, is_plain, named, object_in
+from ...core.plain import Turn, is_asked, is_plain, named, object_in
 from ...core.reading import as_dict, expected, only, pointers
 from ...core.resuming import Going, read_once
 from ...core.turns import SILENCE, mark_custom_results, split_results, unhoist
@@ -181,7 +181,7 @@ def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
         if system.__class__ is not dict or not PLAIN_SYSTEM(system):
             return None
         out.append(("system", only_words(system.get("parts")), None))
-    if docs.__class__ is not list:
+    if docs is None or not is_asked(docs):
         return None
     called: Called = {}
     for doc in docs:

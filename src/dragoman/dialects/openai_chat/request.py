@@ -11,7 +11,7 @@ from ...core import fitting
 from ...core.fields import Field, Fields, flag, mapping, number, strings, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
-from ...core.plain import Turn
+from ...core.plain import Turn, is_asked
 from ...core.reading import as_dict, maybe_bool, maybe_str, need_list, need_str
 from ...core.writing import Writing
 from ...ledger import Ledger
@@ -71,7 +71,7 @@ OLD_LIMIT = Field("max_tokens", whole, also=("max_completion_tokens",), least=1)
 
 def read_plain(d: OpenAIChat, doc: Json) -> tuple[Request, list[Turn]] | None:
     docs = doc.get("messages") if doc.__class__ is dict else None
-    turns = read_turns(docs) if docs.__class__ is list else None
+    turns = read_turns(docs) if docs is not None and is_asked(docs) else None
     return None if turns is None else (read_around(d, doc, ()), turns)
 
 

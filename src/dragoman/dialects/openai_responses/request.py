@@ -9,7 +9,7 @@ from ...core import fitting
 from ...core.fields import Field, Fields, flag, labels, number, text, whole
 from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
-from ...core.plain import Turn, is_plain
+from ...core.plain import Turn, is_asked, is_plain
 from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
 from ...core.resuming import read_once
 from ...core.writing import Names
@@ -204,7 +204,7 @@ def read_turns(doc: dict[str, Json]) -> list[Turn] | None:
         return None
     if given.__class__ is str:
         turns.append(("user", given, None))
-    elif given.__class__ is not list or not read_plain_items(given, turns):
+    elif given is None or not is_asked(given) or not read_plain_items(given, turns):
         return None
     return turns if is_plain(turns) else None
 
