@@ -195,15 +195,18 @@ def _from_reply(
         document = writer.write_plain_reply(reply, log)
     except Unusual:
         return None
-    later = (_losses_with_nodes, doc, value, reader, writer, log)
+    later = (_losses_with_nodes, doc, reader, writer, log)
     return Result(document, (), later=later, embeds=log.embedded)
 
 
 def _losses_with_nodes(
-    doc: bytes, value: Json, reader: Dialect, writer: Dialect, log: Ledger
+    doc: bytes, reader: Dialect, writer: Dialect, log: Ledger
 ) -> tuple[Loss, ...]:
-    """The losses of a plain response: those of the same conversion with nodes."""
-    log = Ledger(log.now, None, log.models, writer.name)
+    """The losses of a plain response: those of the same conversion with nodes.
+
+    The bytes are read again: the document may share parts with what was read, and be the caller's.
+    """
+    log, value = Ledger(log.now, None, log.models, writer.name), load(doc, None)
     writer.write(read_for(writer, value, reader, "response", None), log)
     return _losses(doc, value, reader, log)
 

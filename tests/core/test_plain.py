@@ -368,6 +368,18 @@ def test_what_is_no_plain_response_is_found(more: str, source: str, target: str)
     same(doc, source, target, facet="response")
 
 
+def test_losses_are_those_of_what_was_read() -> None:
+    """Whatever the caller has made of the document since."""
+    data = json.dumps(replied("anthropic-messages")).encode()
+    options: dict[str, Any] = {"source": "anthropic-messages", "target": "gemini"}
+    got = dragoman.convert(data, facet="response", **options)
+    for part in got.document["candidates"][0]["content"]["parts"]:
+        part.get("functionCall", {}).get("args", {}).clear()
+        part.clear()
+    assert got.losses == dragoman.convert(data, facet="response", **options).losses
+    assert got.losses
+
+
 def test_an_own_way_to_make_ids_is_asked_once() -> None:
     """With nodes alone: the losses would ask for others again."""
     asked: list[str] = []
