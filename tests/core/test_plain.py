@@ -374,8 +374,7 @@ def test_losses_are_those_of_what_was_read() -> None:
     options: dict[str, Any] = {"source": "anthropic-messages", "target": "gemini"}
     got = dragoman.convert(data, facet="response", **options)
     for part in got.document["candidates"][0]["content"]["parts"]:
-        part.get("functionCall", {}).get("args", {}).clear()
-        part.clear()
+        part.get("functionCall", {}).get("args", {})["zq"] = object()
     assert got.losses == dragoman.convert(data, facet="response", **options).losses
     assert got.losses
 
