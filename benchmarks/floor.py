@@ -5,8 +5,8 @@ python -m benchmarks.floor [--seconds 1]
 A converter by hand knows the one document that it gets: it looks at no key that is not there, knows
 no other shape, refuses nothing, names no loss, and is wrong for anything else. It decodes, builds
 the document that ``dragoman.convert`` writes (which is checked) and encodes, by msgspec. Nothing in
-Python can cost less; what dragoman costs above it is the price of taking any document, of the
-ledger and of one code path for all pairs of dialects.
+Python can cost less; what dragoman costs above it is the price of taking any document, and of one
+reader and one writer for each dialect.
 
 For responses there is a second one, ``with checks``, which takes nothing for granted: it looks at
 every type and every key, does not lose a key that an object has twice, and has a list of what is

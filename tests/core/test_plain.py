@@ -268,7 +268,7 @@ def reply(**more: Json) -> Json:
     return {**doc, "choices": [choice], "usage": usage, "service_tier": "default", **more}
 
 
-def words(text: str | None = "There.", reason: str = "stop") -> Json:
+def words(text: str | None = "There.", reason: str | None = "stop") -> Json:
     message = {"role": "assistant", "content": text, "refusal": None}
     return [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}]
 
@@ -325,11 +325,11 @@ def test_nearly_plain_responses(source: str, target: str, seed: int) -> None:
         same(changed, source, target, facet="response")
 
 
-ANSWERS: dict[str, Json] = {
+REPLIES: dict[str, Json] = {
     "length": {"choices": words(reason="length")},
     "filtered": {"choices": words(reason="content_filter")},
     "an end of its own": {"choices": words(reason="eos")},
-    "no end": {"choices": words(reason=None)},  # type: ignore[arg-type]
+    "no end": {"choices": words(reason=None)},
     "calls that ended otherwise": {"choices": words(reason="tool_calls")},
     "blank": {"choices": words(" ")},
     "empty": {"choices": words("")},
@@ -359,10 +359,10 @@ ANSWERS: dict[str, Json] = {
 
 
 @pairs
-@pytest.mark.parametrize("more", ANSWERS)
+@pytest.mark.parametrize("more", REPLIES)
 def test_what_is_no_plain_response_is_found(more: str, source: str, target: str) -> None:
     try:
-        doc = replied(source, **ANSWERS[more])
+        doc = replied(source, **REPLIES[more])
     except (DragomanError, KeyError, IndexError):
         return
     same(doc, source, target, facet="response")

@@ -18,7 +18,7 @@ A response goes the same way, as a ``Reply``: a text, what the model reasoned be
 after it. Of a response something is lost nearly always (signatures, ids of items, dates); that is
 found out with nodes when somebody asks for the losses, as it is the same for the same bytes.
 
-Bytes and ledger are the same with plain turns as without: ``tests/laws/test_plain.py`` and the
+Bytes and ledger are the same with plain turns as without: ``tests/core/test_plain.py`` and the
 fuzzer compare them. Readers must not accept a key that they do not know (``only``), and leave
 what is said about the order of turns to ``is_plain``.
 """
@@ -47,7 +47,7 @@ Call: TypeAlias = tuple[str, str, Any]
 FIRST = ("system", "user")
 MODEL = ("assistant",)
 RESULTS = ("tool",)
-ANSWERING = ("assistant", "model")
+REPLYING = ("assistant", "model")
 NEXT = {"system": ("user",), "user": MODEL, "assistant": ("user",), "tool": ()}
 """Who speaks after whom, where they take turns; a result without a call is followed by nobody."""
 
@@ -60,7 +60,7 @@ def is_asked(docs: Any) -> bool:
     """Whether a list of messages can be plain: it is the model's turn after the last one."""
     if docs.__class__ is not list or not docs or (last := docs[-1]).__class__ is not dict:
         return False
-    return last.get("role") not in ANSWERING
+    return last.get("role") not in REPLYING
 
 
 def is_plain(turns: list[Turn]) -> bool:
